@@ -1,0 +1,350 @@
+"""From elements by name to groups: what is alike is stacked, what is wiring becomes indices."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._errors import ModelError, ParameterError
+from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
+from ._index import Index
+from ._markers import Place
+from ._parameters import Path, Spec, key_name, specs_of
+from .connectors import AbstractConstraint, AbstractField
+from .sensors import AbstractSensor
+from .system import Element, Home, Part, Stored, Structure, System
+
+KINDS = ("bodies", "forces", "fields", "constraints", "sensors")
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One `Model.add`: the element, its initial values if a body, the places of each of its markers if a connector."""
+
+    name: str
+    element: Any
+    initial: dict[str, Any]
+    places: tuple[tuple[Place, ...], ...]
+    count: int
+    single: bool
+    active: bool
+
+
+def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any) -> System:
+    """The system of some records. Parameters that are to be measured are read off the initial state first."""
+    if any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
+        preliminary = _build(records, {}, gravity)
+        records = tuple(_measured(preliminary, r) if r.places else r for r in records)
+    system = _build(records, sensors, gravity)
+    for record in records:
+        if record.places and record.active:
+            _try_out(system, record)
+    return system
+
+
+class _Leaf(NamedTuple):
+    """An array of an element: its name in the parameter tree, and whether all instances share it."""
+
+    name: Path
+    value: Any
+    shared: bool
+    spec: Spec
+
+    def at(self, positions: np.ndarray) -> Any:
+        return self.value[None] if self.shared else self.value[positions]
+
+    @property
+    def instance_shape(self) -> tuple[int, ...]:
+        return self.value.shape if self.shared else self.value.shape[1:]
+
+
+class _Group:
+    """A growing group: the rows of its stored leaves, and which instance uses which row."""
+
+    def __init__(self, kind: str, number: int, structure: Any, treedef: Any):
+        self.kind, self.number = kind, number
+        self.structure, self.treedef = structure, treedef
+        self.count = 0
+        self.columns: list[list[Any]] = [[] for _ in range(treedef.num_leaves)]
+        self.rows: list[list[np.ndarray]] = [[] for _ in range(treedef.num_leaves)]
+        self.markers: list[list[np.ndarray]] = []
+
+    def grow(self, leaves: list[_Leaf], positions: list[np.ndarray], count: int) -> list[Index]:
+        """Adds `count` instances; `positions` are those of the instances in each leaf. Returns the new rows."""
+        added = []
+        for k, (leaf, where) in enumerate(zip(leaves, positions, strict=True)):
+            value = leaf.at(where)
+            first = sum(len(column) for column in self.columns[k])
+            self.columns[k].append(value)
+            self.rows[k].append(np.full(count, first) if leaf.shared else first + np.arange(count))
+            added.append(Index(first + np.arange(len(value))))
+        self.count += count
+        return added
+
+    def stack(self) -> Stack:
+        return Stack(self.structure, self.treedef, tuple(Index(np.concatenate(r)) for r in self.rows))
+
+    def slots(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+        return tuple(
+            dataclasses.replace(slot, rows=Index(np.concatenate(rows)))
+            for slot, rows in zip(slots, self.markers, strict=True)
+        )
+
+
+def _build(records, sensors, gravity) -> System:
+    builder = _Builder()
+    for record in records:
+        if not record.places:
+            builder.add_body(record)
+    for record in records:
+        if isinstance(record.element, AbstractField):
+            builder.add_field(record)
+        elif record.places:
+            builder.add_connector(record)
+    for name, quantity in sensors.items():
+        builder.add_sensor(name, quantity)
+    return builder.finish(gravity)
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.groups: dict[str, dict[Any, _Group]] = {kind: {} for kind in KINDS}
+        self.elements: dict[str, Element] = {}
+        self.readings: dict[str, Any] = {}
+        self.stored: dict[Path, list[tuple[_Group, int, Index, Index | None]]] = {}
+        self.leaves: dict[Path, _Leaf] = {}
+
+    def add_body(self, record: Record) -> None:
+        tree = {
+            "element": _described(record.name, record.element, specs_of(record.element)),
+            "initial": _described(record.name, record.initial, dict(record.element.initial)),
+        }
+        part = self._add("bodies", tree, type(record.element), np.arange(record.count))
+        self.elements[record.name] = Element("bodies", record.single, record.count, (part,))
+
+    def add_connector(self, record: Record) -> None:
+        kind = "constraints" if isinstance(record.element, AbstractConstraint) else "forces"
+        law = _described(record.name, record.element, specs_of(record.element))
+        points = [_points(record.name, f"marker{i}", side) for i, side in enumerate(record.places)]
+        parts, done, passed = [], 0, [0] * len(points)
+        for segment in _segments(record):
+            positions = done + np.arange(len(segment[0]))
+            tree, elsewhere = {"element": law}, {}
+            for i, place in enumerate(segment):
+                if place.points is not None:
+                    tree[f"marker{i}"] = points[i]
+                    elsewhere[points[i].name] = passed[i] + np.arange(len(place))
+                    passed[i] += len(place)
+            slots = tuple(self._slot(p, port) for p, port in zip(segment, record.element.ports, strict=True))
+            part = self._add(kind, tree, (slots, record.active), positions, elsewhere, self._rows(segment))
+            parts.append(part)
+            done += len(positions)
+        self.elements[record.name] = Element(kind, record.single, record.count, tuple(parts))
+
+    def add_field(self, record: Record) -> None:
+        """A field is a group of its own, with one slot for each run of markers of one kind."""
+        (side,), (port,) = record.places, record.element.ports
+        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
+        slots = tuple(self._slot(place, port) for place in side)
+        for i, place in enumerate(side):
+            if place.points is not None:
+                tree[f"marker{i}"] = _Leaf((record.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
+        part = self._add("fields", tree, (slots, record.active, record.name), np.arange(1), {}, self._rows(side))
+        self.elements[record.name] = Element("fields", True, sum(map(len, side)), (part,))
+
+    def add_sensor(self, name: str, quantity: Any) -> None:
+        if not isinstance(quantity, tuple):
+            self.readings[name] = quantity
+            return
+        sensor, place = quantity
+        self.readings[name] = self._sensor(name, sensor, place)
+
+    def _sensor(self, name: str, sensor: type[AbstractSensor], place: Place) -> int:
+        points = _points(name, "marker0", (place,))
+        tree = {} if place.points is None else {"marker0": points}
+        slots = (self._slot(place, None),)
+        return self._add("sensors", tree, (slots, sensor, name), np.arange(len(place)), {}, self._rows((place,))).group
+
+    def _add(self, kind, tree, signature, positions, elsewhere=None, rows=()) -> Part:
+        """Adds instances to the group of their like. `elsewhere`: positions in leaves that count differently."""
+        group = self._group(kind, tree, signature)
+        leaves = [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_leaf) if _is_leaf(leaf)]
+        where = [(elsewhere or {}).get(leaf.name, positions) for leaf in leaves]
+        first = group.count
+        added = group.grow(leaves, where, len(positions))
+        for k, (leaf, at, stored) in enumerate(zip(leaves, where, added, strict=True)):
+            if jnp.issubdtype(leaf.value.dtype, jnp.floating):
+                self.leaves[leaf.name] = leaf
+                self.stored.setdefault(leaf.name, []).append((group, k, stored, None if leaf.shared else Index(at)))
+        group.markers = group.markers or [[] for _ in rows]
+        for column, new in zip(group.markers, rows, strict=True):
+            column.append(new)
+        return Part(group.number, Index(first + np.arange(len(positions))), Index(positions))
+
+    def _group(self, kind: str, tree: Any, signature: Any) -> _Group:
+        arrays, static = eqx.partition(tree, _is_leaf, is_leaf=_is_leaf)
+        leaves, treedef = jax.tree.flatten(arrays, is_leaf=_is_leaf)
+        rest, rest_treedef = jax.tree.flatten(static)
+        shapes = tuple((leaf.instance_shape, str(leaf.value.dtype)) for leaf in leaves)
+        key = (signature, shapes, treedef, tuple(rest), rest_treedef)
+        groups = self.groups[kind]
+        if key not in groups:
+            groups[key] = _Group(kind, len(groups), static, treedef)
+        return groups[key]
+
+    def _slot(self, place: Place, port: Any) -> Slot:
+        """The slot without its rows: what must agree within a group."""
+        return Slot(self.elements[place.body].parts[0].group, Index([]), port, place.coordinate)
+
+    def _rows(self, segment: tuple[Place, ...]) -> list[np.ndarray]:
+        return [self.elements[p.body].parts[0].instances.rows[p.rows] for p in segment]
+
+    def finish(self, gravity: Any) -> System:
+        groups = [group for kind in KINDS for group in self.groups[kind].values()]
+        numbers = {id(group): n for n, group in enumerate(groups)}
+        homes = {
+            path: Home(
+                self.leaves[path].value.shape,
+                self.leaves[path].spec,
+                tuple(Stored(numbers[id(group)], leaf, rows, where) for group, leaf, rows, where in parts),
+            )
+            for path, parts in self.stored.items()
+        }
+        homes["gravity", "acceleration"] = Home(
+            (3,), Spec((3,), "m/s^2"), (Stored(len(groups), 0, Index([0]), None),)
+        )
+        structure = Structure(
+            tuple(_body_groups(self.groups["bodies"])),
+            *(
+                tuple(
+                    ConnectorGroup(g.stack(), g.slots(slots), g.count, active)
+                    for ((slots, active, *_), *_), g in self.groups[kind].items()
+                )
+                for kind in ("forces", "fields", "constraints")
+            ),
+            tuple(
+                SensorGroup(g.stack(), *g.slots(slots), sensor)
+                for ((slots, sensor, _), *_), g in self.groups["sensors"].items()
+            ),
+            self.elements,
+            homes,
+            self.readings,
+        )
+        stacks = tuple(tuple(_device_array(column) for column in group.columns) for group in groups)
+        system = System(_device_array([gravity[None]]), stacks, structure)
+        _check_precision(system)
+        return system
+
+
+def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
+    first_q = first_v = 0
+    for (kind, *_), group in groups.items():
+        yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
+        first_q += group.count * kind.coordinates
+        first_v += group.count * kind.velocities
+
+
+def _is_leaf(x: Any) -> bool:
+    return isinstance(x, _Leaf)
+
+
+def _described(name: str, tree: Any, specs: dict[str, Spec]) -> Any:
+    """The tree with its arrays described. Arrays inside user laws are shared by all instances."""
+
+    def describe(path, value):
+        if not eqx.is_array(value):
+            return value
+        spec = specs[key_name(path[0])] if len(path) == 1 else Spec(None)
+        shared = spec.shape is None or value.ndim == len(spec.shape)
+        return _Leaf((name, *map(key_name, path)), value, shared, spec)
+
+    return jax.tree_util.tree_map_with_path(describe, tree)
+
+
+def _points(name: str, marker: str, side: tuple[Place, ...]) -> _Leaf | None:
+    """The points of one side of a connector, one after the other; shared where one point serves all instances."""
+    points = [place.points for place in side if place.points is not None]
+    if not points:
+        return None
+    shared = len(side) == 1 and len(side[0]) == 1
+    value = points[0][0] if shared else np.concatenate(points)
+    return _Leaf((name, marker), value, shared, Spec((3,), "m"))
+
+
+def _segments(record: Record) -> Iterator[tuple[Place, ...]]:
+    """Runs of instances whose markers are all of one place each."""
+    sides = [
+        [place.repeated(record.count) if len(side) == 1 and len(place) == 1 else place for place in side]
+        for side in record.places
+    ]
+    ends = [np.cumsum([len(place) for place in side]) for side in sides]
+    start = 0
+    for stop in sorted(set(np.concatenate(ends).tolist())):
+        segment = []
+        for side, end in zip(sides, ends, strict=True):
+            k = int(np.searchsorted(end, start, side="right"))
+            offset = start - (end[k] - len(side[k]))
+            segment.append(side[k][offset : offset + stop - start])
+        yield tuple(segment)
+        start = stop
+
+
+def _device_array(column: list[Any]) -> Any:
+    """Rows joined; in the precision that JAX is set to."""
+    traced = any(isinstance(x, jax.Array) for x in column)
+    joined = jnp.concatenate(column) if traced else np.concatenate(column)
+    return jnp.asarray(joined, float) if jnp.issubdtype(joined.dtype, jnp.floating) else jnp.asarray(joined)
+
+
+def _check_precision(system: System) -> None:
+    for path, home in system.structure.homes.items():
+        for part in home.parts:
+            stored = (*system.stacks, (system.gravity,))[part.stack][part.leaf]
+            if not isinstance(stored, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(stored)[part.rows.rows])):
+                raise ParameterError(f"'{path[0]}': {'.'.join(path[1:])} is too large for {stored.dtype}.")
+
+
+def _measured(system: System, record: Record) -> Record:
+    """The record with parameters that were left at None measured in the initial state."""
+    missing = [field for field in record.element.measured if getattr(record.element, field) is None]
+    if not missing:
+        return record
+    world = system.world(*system.initial_state())
+    parts = system.structure.elements[record.name].parts
+    pieces = [system.part(world, record.name, p).each(lambda x: x.law.measure(x.config())) for p in parts]
+    found = {field: np.concatenate([np.asarray(p[field]) for p in pieces]) for field in missing}
+    values = {field: value[0] if record.single else value for field, value in found.items()}
+    return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
+
+
+def _try_out(system: System, record: Record) -> None:
+    """Evaluates user functions once, so that what is wrong with them is said here and by name."""
+    element = record.element
+    functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))
+    if not functions or isinstance(element, AbstractField):
+        return
+    t = jnp.zeros((), system.gravity.dtype)
+    world = system.world(*system.initial_state())
+    results = []
+    try:
+        for part in system.structure.elements[record.name].parts:
+            local = system.part(world, record.name, part)
+            if isinstance(element, AbstractConstraint):
+                results.append(local.each(lambda x: (x.velocity_residual(t), x.acceleration_bias(t))))
+            else:
+                results.append(local.each(lambda x: x.force(t)))
+            for i in range(len(part.instances)):
+                one = jax.tree.map(lambda x, i=i: x[i] if eqx.is_array(x) else x, local)
+                one.law.verify(record.name, t, one.config(), one.flow())
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"'{record.name}': a user function fails: {type(error).__name__}: {error}") from error
+    finite = [isinstance(x, jax.core.Tracer) or bool(np.all(np.isfinite(x))) for x in jax.tree.leaves(results)]
+    if not all(finite):
+        raise ModelError(f"'{record.name}': a user function gives NaN or infinity in the initial state.")
+

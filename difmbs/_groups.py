@@ -1,0 +1,189 @@
+"""Elements of one kind, stacked: the only place that maps over elements.
+
+A group is one local function of the coordinates of its own bodies. It is written for one instance - the markers'
+kinematics, the law, the way back to generalized forces -, mapped once over the group between a gather of coordinates
+and a scatter of forces. Its derivatives are the documents' Jacobian blocks.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._frames import AbstractPort, Marker
+from ._index import Index
+from .bodies import AbstractBody
+from .connectors import AbstractConnector
+from .sensors import AbstractSensor
+
+Leaves = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """How the parameters of a group's instances are stored.
+
+    `structure` is the element without its arrays; leaf k of instance i is row `rows[k].rows[i]` of the stored leaf k,
+    so that instances can share a leaf.
+    """
+
+    structure: Any
+    treedef: Any
+    rows: tuple[Index, ...]
+
+    def instances(self, leaves: Leaves) -> Any:
+        """The element with a leading axis of instances on every leaf."""
+        expanded = [index.take(leaf) for index, leaf in zip(self.rows, leaves, strict=True)]
+        return eqx.combine(jax.tree.unflatten(self.treedef, expanded), self.structure)
+
+
+@dataclasses.dataclass(frozen=True)
+class BodyGroup:
+    """Bodies of one class; their coordinates stand next to each other, body after body."""
+
+    stack: Stack
+    kind: type[AbstractBody]
+    count: int
+    first_q: int
+    first_v: int
+
+    def coordinates(self, q):
+        size = self.kind.coordinates
+        return q[self.first_q : self.first_q + self.count * size].reshape(self.count, size)
+
+    def velocities(self, v):
+        size = self.kind.velocities
+        return v[self.first_v : self.first_v + self.count * size].reshape(self.count, size)
+
+    def each(self, function: Any, *stacked: Any) -> Any:
+        """function(...) for every body of the group."""
+        return eqx.filter_vmap(function, axis_size=self.count)(*stacked)
+
+    def velocity_indices(self, rows) -> np.ndarray:
+        size = self.kind.velocities
+        return self.first_v + np.asarray(rows)[:, None] * size + np.arange(size)
+
+    def coordinate_indices(self, rows) -> np.ndarray:
+        size = self.kind.coordinates
+        return self.first_q + np.asarray(rows)[:, None] * size + np.arange(size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """One marker of a group of connectors: which bodies, which port, which coordinate."""
+
+    body: int
+    rows: Index
+    port: AbstractPort
+    coordinate: int | None
+
+    def select(self, instances: Index) -> "Slot":
+        return dataclasses.replace(self, rows=Index(self.rows.rows[instances.rows]))
+
+
+@dataclasses.dataclass(frozen=True)
+class ConnectorGroup:
+    """Connectors of one class between markers of one kind. A field has one slot for each kind of its markers."""
+
+    stack: Stack
+    slots: tuple[Slot, ...]
+    count: int
+    active: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class SensorGroup:
+    """One sensor, with as many instances as its marker has."""
+
+    stack: Stack
+    slot: Slot
+    sensor: type[AbstractSensor]
+
+
+class Local(eqx.Module):
+    """One connector with its bodies: everything below is a function of (q, v) of these bodies alone.
+
+    Of a whole group: the same with a leading axis of instances on every array, which `each` maps over.
+    """
+
+    law: AbstractConnector
+    markers: tuple[Marker, ...]
+    bodies: tuple[AbstractBody, ...]
+    q: tuple[Any, ...]
+    v: tuple[Any, ...]
+    ports: tuple[AbstractPort, ...] = eqx.field(static=True)
+
+    def each(self, function: Any) -> Any:
+        """function(local) for every instance of a group."""
+        return eqx.filter_vmap(function)(self)
+
+    def at(self, q, v) -> "Local":
+        return Local(self.law, self.markers, self.bodies, q, v, self.ports)
+
+    def config(self) -> tuple[Any, ...]:
+        return tuple(p.place(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, strict=True))
+
+    def flow(self) -> tuple[Any, ...]:
+        return tuple(p.flow(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, self.v, strict=True))
+
+    def rates(self) -> tuple[Any, ...]:
+        return tuple(b.rate(q, v) for b, q, v in zip(self.bodies, self.q, self.v, strict=True))
+
+    def pull_back(self, effort) -> tuple[Any, ...]:
+        """Generalized forces that do the same work as the efforts at the markers: the transposed flow map."""
+        flow, transposed = jax.vjp(lambda v: self.at(self.q, v).flow(), self.v)
+        leaves = [jnp.broadcast_to(e, f.shape) for e, f in zip(jax.tree.leaves(effort), jax.tree.leaves(flow), strict=True)]
+        return transposed(jax.tree.unflatten(jax.tree.structure(flow), leaves))[0]
+
+    def force(self, t) -> tuple[Any, ...]:
+        """The generalized forces that a force law applies to its bodies, one vector for each marker."""
+        return self.pull_back(self.law.effort(t, self.config(), self.flow()))
+
+    def position_residual(self, t):
+        """c(t, q) of a constraint on positions."""
+        return self.law.residual(t, self.config(), jax.tree.map(jnp.zeros_like, self.flow()))
+
+    def velocity_residual(self, t):
+        """dc/dt of a constraint on positions, or the residual of one on velocities."""
+        if self.law.on_velocity:
+            return self.law.residual(t, self.config(), self.flow())
+        return jax.jvp(
+            lambda t, q: self.at(q, self.v).position_residual(t), (t, self.q), (jnp.ones_like(t), self.rates())
+        )[1]
+
+    def constraint_jacobian(self, t) -> tuple[Any, ...]:
+        """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
+        return jax.jacfwd(lambda v: self.at(self.q, v).velocity_residual(t))(self.v)
+
+    def acceleration_bias(self, t):
+        """gamma of G v' = gamma, the acceleration level."""
+        _, change = jax.jvp(
+            lambda t, q: self.at(q, self.v).velocity_residual(t), (t, self.q), (jnp.ones_like(t), self.rates())
+        )
+        return -change
+
+    def force_jacobian(self, t) -> tuple[Any, Any]:
+        """Blocks [marker i][marker j] of the derivatives of `force`.
+
+        First with respect to the displacements of the bodies in the sense of their velocity coordinates, then with
+        respect to the velocity coordinates.
+        """
+
+        def displaced(dq, v):
+            moved = tuple(b.retract(q, d) for b, q, d in zip(self.bodies, self.q, dq, strict=True))
+            return self.at(moved, v).force(t)
+
+        return jax.jacfwd(displaced, (0, 1))(jax.tree.map(jnp.zeros_like, self.v), self.v)
+
+
+def with_ties(law: AbstractConnector, bodies: tuple[Any, ...]) -> AbstractConnector:
+    """The law with its tied parameters, left at None, filled in from its markers' bodies."""
+    for field, (marker, of_body) in law.ties.items():
+        if getattr(law, field) is None:
+            law = eqx.tree_at(
+                lambda e, f=field: getattr(e, f), law, getattr(bodies[marker], of_body), is_leaf=lambda x: x is None
+            )
+    return law

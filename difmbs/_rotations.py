@@ -1,0 +1,134 @@
+"""Rotations and lengths whose derivatives are finite everywhere.
+
+This is the only place with norms and square roots of vectors: the guard is put around the argument, inside the
+`where`, because a guard around the result alone gives NaN in reverse mode.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ._types import Matrix3, Quaternion, Scalar, Vector, Vector3
+
+
+def length_and_direction(x: Vector) -> tuple[Scalar, Vector]:
+    """|x| and x / |x|; at x = 0 both are 0, with derivative 0."""
+    square = jnp.sum(x * x)
+    nonzero = square > 0
+    inverse = 1 / jnp.sqrt(jnp.where(nonzero, square, 1))
+    return jnp.where(nonzero, square * inverse, 0), jnp.where(nonzero, x * inverse, 0)
+
+
+def cross(a: Vector3, b: Vector3) -> Vector3:
+    return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def multiply(matrix: Matrix3, vector: Vector3) -> Vector3:
+    """Matrix times vector as a sum of products: fuses with its surroundings, where a dot does not."""
+    return jnp.sum(matrix * vector, axis=-1)
+
+
+def solve3(matrix: Matrix3, b: Vector3) -> Vector3:
+    """Solves a 3 x 3 system by Cramer's rule, without a call to LAPACK."""
+    c0, c1, c2 = matrix[:, 0], matrix[:, 1], matrix[:, 2]
+    adjugate = jnp.stack([cross(c1, c2), cross(c2, c0), cross(c0, c1)])
+    return multiply(adjugate, b) / jnp.sum(c0 * adjugate[0])
+
+
+def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
+    w = a[0] * b[0] - jnp.sum(a[1:] * b[1:])
+    return jnp.concatenate([w[None], a[0] * b[1:] + b[0] * a[1:] + cross(a[1:], b[1:])])
+
+
+def quaternion_rate(q: Quaternion, omega_local: Vector3) -> Quaternion:
+    """dq/dt = q * (0, omega) / 2 with the body-fixed angular velocity."""
+    return 0.5 * quaternion_product(q, jnp.concatenate([jnp.zeros_like(omega_local[:1]), omega_local]))
+
+
+def quaternion_from_vector(phi: Vector3) -> Quaternion:
+    """The unit quaternion (w, x, y, z) of a rotation by |phi| about phi."""
+    square = jnp.sum(phi * phi)
+    small = square < 1e-8
+    angle = jnp.sqrt(jnp.where(small, 1, square))
+    # Taylor series below 1e-4 rad, exact to rounding, so that the derivatives at 0 are right as well.
+    sinc_half = jnp.where(small, 0.5 - square / 48, jnp.sin(angle / 2) / angle)
+    cos_half = jnp.where(small, 1 - square / 8 + square * square / 384, jnp.cos(angle / 2))
+    return jnp.concatenate([cos_half[None], sinc_half * phi])
+
+
+class AbstractRotation(eqx.Module):
+    """Turns body-fixed vectors into world vectors."""
+
+    dtype: eqx.AbstractVar[Any]
+
+    @abc.abstractmethod
+    def apply(self, vector: Vector3) -> Vector3: ...
+
+    @abc.abstractmethod
+    def angle(self) -> Scalar:
+        """The rotation about the world's z axis; counts full turns where the body's coordinates do."""
+
+    def reading(self) -> Scalar | Matrix3:
+        """What a user wants to see: the angle in the plane, the matrix in space."""
+        return self.matrix()
+
+    def matrix(self) -> Matrix3:
+        return jnp.stack([self.apply(e) for e in jnp.eye(3, dtype=self.dtype)], axis=-1)
+
+
+class NoRotation(AbstractRotation):
+    """Of the ground, and of bodies without orientation."""
+
+    dtype: Any = eqx.field(static=True)
+
+    def apply(self, vector: Vector3) -> Vector3:
+        return vector
+
+    def angle(self) -> Scalar:
+        return jnp.zeros((), self.dtype)
+
+
+class PlaneRotation(AbstractRotation):
+    """About the z axis."""
+
+    value: Scalar
+
+    @property
+    def dtype(self):
+        return self.value.dtype
+
+    def apply(self, vector: Vector3) -> Vector3:
+        c, s = jnp.cos(self.value), jnp.sin(self.value)
+        return jnp.stack([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1], vector[2]])
+
+    def angle(self) -> Scalar:
+        return self.value
+
+    def reading(self):
+        return self.value
+
+
+class SpatialRotation(AbstractRotation):
+    """By a quaternion of any length: only its direction counts, so rounding drift does no harm."""
+
+    quaternion: Quaternion
+
+    @property
+    def dtype(self):
+        return self.quaternion.dtype
+
+    def apply(self, vector: Vector3) -> Vector3:
+        w, u = self.quaternion[0], self.quaternion[1:]
+        twice = cross(u, vector) * (2 / jnp.sum(self.quaternion * self.quaternion))
+        return vector + w * twice + cross(u, twice)
+
+    def inverse(self) -> "SpatialRotation":
+        return SpatialRotation(self.quaternion * jnp.array([1, -1, -1, -1], self.quaternion.dtype))
+
+    def angle(self) -> Scalar:
+        """The twist about z (swing-twist decomposition), 0 where the body is turned upside down."""
+        w, z = self.quaternion[0], self.quaternion[3]
+        upright = w * w + z * z > 0
+        return 2 * jnp.arctan2(jnp.where(upright, z, 0), jnp.where(upright, w, 1))

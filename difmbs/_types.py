@@ -1,0 +1,19 @@
+"""Names for the arrays that appear in public signatures."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from jaxtyping import Array, Float
+from numpy import ndarray
+
+Scalar: TypeAlias = Float[Array, ""]
+Vector: TypeAlias = Float[Array, " n"]
+Vector2: TypeAlias = Float[Array, "2"]
+Vector3: TypeAlias = Float[Array, "3"]
+Quaternion: TypeAlias = Float[Array, "4"]
+Matrix: TypeAlias = Float[Array, "n m"]
+Matrix3: TypeAlias = Float[Array, "3 3"]
+
+Numbers: TypeAlias = float | int | list | tuple | ndarray | Array
+Params: TypeAlias = Mapping[str, Any]
+UserFunction: TypeAlias = Callable[..., Any]

@@ -1,0 +1,73 @@
+"""What the rest of the library needs to know about a body, written for one instance."""
+
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._frames import BodyPose
+from .._parameters import Spec
+from .._types import Matrix, Vector, Vector3
+
+
+class AbstractBody(eqx.Module):
+    """Coordinates and inertia.
+
+    `q` are the configuration coordinates, `v` the velocity coordinates; `rate` joins them. Translations are those of
+    the centre of mass, so that the mass matrix is constant and block diagonal.
+    """
+
+    coordinates: ClassVar[int]
+    velocities: ClassVar[int]
+    initial: ClassVar[Mapping[str, Spec]]
+    """The initial values the builder takes, by name; a missing one is zero."""
+
+    extended: ClassVar[bool]
+    """Whether body-fixed points other than the origin exist."""
+
+    rotates: ClassVar[bool]
+    """Whether moments act on it."""
+
+    @abc.abstractmethod
+    def initial_state(self, **initial: Any) -> tuple[Vector, Vector]:
+        """(q, v) from the named initial values."""
+
+    @abc.abstractmethod
+    def pose(self, q: Vector) -> BodyPose:
+        """Centre of mass and rotation."""
+
+    @abc.abstractmethod
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
+        """World position of a body-fixed point."""
+
+    @abc.abstractmethod
+    def rate(self, q: Vector, v: Vector) -> Vector:
+        """dq/dt."""
+
+    @abc.abstractmethod
+    def retract(self, q: Vector, dq: Vector) -> Vector:
+        """q moved by a small displacement in the sense of the velocity coordinates: retract(q, h v) = q + h rate."""
+
+    @abc.abstractmethod
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
+        """In the world frame."""
+
+    @abc.abstractmethod
+    def mass_matrix(self, q: Vector) -> Matrix: ...
+
+    @abc.abstractmethod
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
+        """The acceleration that a generalized force gives the free body: M^-1 f."""
+
+    @abc.abstractmethod
+    def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
+        """Generalized forces of weight and of the velocities (gyroscopic): M v' = bias + applied forces."""
+
+    def kinetic_energy(self, q: Vector, v: Vector) -> Any:
+        return 0.5 * jnp.sum(v * jnp.sum(self.mass_matrix(q) * v, axis=-1))
+
+    @abc.abstractmethod
+    def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
+        """Potential energy in the uniform field."""

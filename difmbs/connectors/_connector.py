@@ -1,0 +1,109 @@
+"""What a connector is: a physical law between markers, written for one instance.
+
+A law sees what its markers deliver through their ports and nothing else. It is not told which bodies they sit on.
+"""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._frames import AbstractPort, Point
+from .._types import Scalar, Vector
+
+
+class AbstractConnector(eqx.Module):
+    """`ports` says what each marker must deliver; `outputs` are the documented output variables by name."""
+
+    ties: ClassVar[dict[str, tuple[int, str]]] = {}
+    """Parameters that, left at None, are taken from a marker's body: {field: (marker, field of the body)}."""
+
+    measured: ClassVar[tuple[str, ...]] = ()
+    """Parameters that, left at None, are measured in the initial state by `measure`."""
+
+    @property
+    @abc.abstractmethod
+    def ports(self) -> tuple[AbstractPort, ...]: ...
+
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
+        """Refuses arguments that declarations of single parameters cannot; `sizes`: coordinates of each marker."""
+
+    def verify(self, name: str, t: Scalar, config: Any, flow: Any) -> None:
+        """Refuses arguments that turn out wrong in the initial state."""
+
+    def measure(self, config: Any) -> dict[str, Any]:
+        """Values of the `measured` parameters in a configuration."""
+        return {}
+
+
+class AbstractForce(AbstractConnector):
+    """A law for forces.
+
+    `effort` returns the efforts that act on the bodies at the markers, one per port.
+    """
+
+    @abc.abstractmethod
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]: ...
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]: ...
+
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
+        """Potential energy of the conservative part of the law; None where there is no potential."""
+        return None
+
+
+class AbstractField(AbstractConnector):
+    """A law between any number of points at once, of which it sees all positions as one array (n, 3).
+
+    `ties` refer to the bodies of all markers: a tied parameter is an array of length n.
+    """
+
+    @property
+    def ports(self):
+        return (Point(),)
+
+    @abc.abstractmethod
+    def forces(self, t: Scalar, positions: Any) -> Any:
+        """The forces (n, 3) on the bodies."""
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, positions: Any) -> dict[str, Any]: ...
+
+    def energy(self, t: Scalar, positions: Any) -> Scalar | None:
+        """Potential energy of the conservative part of the law; None where there is no potential."""
+        return None
+
+
+class AbstractConstraint(AbstractConnector):
+    """An equation between markers, c = 0.
+
+    With `on_velocity` False, `residual` must not depend on flow; its time derivatives are taken by the library.
+    With `on_velocity` True, `residual` is linear in flow and its derivative with respect to flow gives the direction
+    of the constraint force. The force on the bodies is minus the transposed Jacobian times the multiplier.
+    """
+
+    @property
+    def on_velocity(self) -> bool:
+        return False
+
+    @abc.abstractmethod
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector: ...
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]: ...
+
+
+def two_points() -> tuple[AbstractPort, ...]:
+    return (Point(), Point())
+
+
+def value_at(t: Scalar, quantity: Any) -> Any:
+    """A quantity that is given as a number or as a function of time."""
+    return jnp.asarray(quantity(t), t.dtype) if callable(quantity) else quantity
+
+
+def exudyn_function(function: Any) -> Any:
+    """Adapts a user function with Exudyn's leading arguments (mbs, t, itemNumber, ...): mbs is None, itemNumber 0."""
+    return lambda t, *arguments: function(None, t, 0, *arguments)

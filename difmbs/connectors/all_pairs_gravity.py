@@ -1,0 +1,66 @@
+"""Newton's attraction among many bodies."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._parameters import parameter
+from .._rotations import length_and_direction
+from .._types import Numbers
+from ._connector import AbstractField
+from .connector_gravity import attraction, check_softening, potential
+
+
+class AllPairsGravity(AbstractField):
+    """`ConnectorGravity` between all pairs of the markers, evaluated in tiles: memory grows with n, not with n^2.
+
+    **Arguments:** `gravitational_constant` [m^3/(kg s^2)]; `mass` [kg], one for each marker, None: the masses of the
+    markers' bodies; `min_distance_regularization` [m] and `softening` as in `ConnectorGravity`; `tile`, how many bodies
+    are treated at once.
+
+    **Outputs:** `force`, on each body.
+    """
+
+    gravitational_constant: Numbers = parameter(6.67430e-11, unit="m^3/(kg s^2)")
+    mass: Numbers | None = parameter(None, shape=(None,), unit="kg", range="nonnegative")
+    min_distance_regularization: Numbers = parameter(0.0, unit="m", range="nonnegative")
+    softening: str = eqx.field(default="document", static=True)
+    tile: int = eqx.field(default=64, static=True)
+
+    ties: ClassVar[dict[str, tuple[int, str]]] = {"mass": (0, "mass")}
+
+    def check(self, name, sizes):
+        check_softening(name, self.softening)
+
+    def forces(self, t, positions):
+        # G m first: m^2 of two stars overflows in single precision.
+        return self._over_tiles(positions, self._attract) * (self.gravitational_constant * self.mass)[:, None]
+
+    def outputs(self, t, positions) -> dict[str, Any]:
+        return dict(force=self.forces(t, positions))
+
+    def energy(self, t, positions):
+        return 0.5 * jnp.sum(self._over_tiles(positions, self._potentials)[:, 0] * self.mass) * self.gravitational_constant
+
+    def _over_tiles(self, positions, function):
+        """function(tile of positions, all positions) for every tile, without keeping the pairs for the derivative."""
+        count = positions.shape[0]
+        tiles = -(-count // self.tile)
+        padded = jnp.pad(positions, ((0, tiles * self.tile - count), (0, 0)))
+        blocks = padded.reshape(tiles, self.tile, 3)
+        result = jax.lax.map(jax.checkpoint(lambda block: function(block, positions)), blocks)
+        return result.reshape(tiles * self.tile, -1)[:count]
+
+    def _attract(self, tile, positions):
+        # Pairs are laid out (all, tile), and summed over the first axis: that order vectorizes.
+        displacement = [positions[:, k, None] - tile[None, :, k] for k in range(3)]
+        square = sum(d * d for d in displacement)
+        weight = self.mass[:, None] * attraction(square, self.min_distance_regularization, self.softening)
+        return jnp.stack([jnp.sum(weight * d, axis=0) for d in displacement], axis=-1)
+
+    def _potentials(self, tile, positions):
+        length = jax.vmap(jax.vmap(lambda a, b: length_and_direction(a - b)[0], (0, None)), (None, 0))(tile, positions)
+        pair = potential(length, self.min_distance_regularization, self.softening)
+        return jnp.sum(jnp.where(length > 0, self.mass[:, None] * pair, 0), axis=0)[:, None]

@@ -1,0 +1,93 @@
+"""Newton's attraction between two bodies."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._errors import ModelError
+from .._parameters import parameter
+from .._rotations import length_and_direction
+from .._types import Numbers
+from ._connector import AbstractForce, two_points
+
+SOFTENINGS = ("document", "plummer")
+
+
+class ConnectorGravity(AbstractForce):
+    r"""Attraction of two masses, $f = G\,m_0 m_1 / D$, positive as tension.
+
+    With `softening="document"`, $D = L^2$ from the distance `min_distance_regularization` on and
+    $D = L^2 + (L - d_{min})^2$ below: once continuously differentiable at $d_{min}$, largest (twice its value there)
+    at $d_{min}/2$. With `softening="plummer"` the force is $G m_0 m_1 \Delta p / (L^2 + d_{min}^2)^{3/2}$: smooth
+    everywhere, and the one to identify with. Where the markers coincide the force is 0.
+
+    **Arguments:** `gravitational_constant` G [m^3/(kg s^2)]; `mass0`, `mass1` [kg], None: the mass of the marker's
+    body; `min_distance_regularization` [m] >= 0; `softening`.
+
+    **Outputs:** `distance` L, `displacement` p1 - p0, `force` f u (the force on marker 0).
+    """
+
+    gravitational_constant: Numbers = parameter(6.67430e-11, unit="m^3/(kg s^2)")
+    mass0: Numbers | None = parameter(None, unit="kg", range="nonnegative")
+    mass1: Numbers | None = parameter(None, unit="kg", range="nonnegative")
+    min_distance_regularization: Numbers = parameter(0.0, unit="m", range="nonnegative")
+    softening: str = eqx.field(default="document", static=True)
+
+    ties: ClassVar[dict[str, tuple[int, str]]] = {"mass0": (0, "mass"), "mass1": (1, "mass")}
+
+    @property
+    def ports(self):
+        return two_points()
+
+    def check(self, name, sizes):
+        check_softening(name, self.softening)
+
+    def effort(self, t, config, flow):
+        force = self._force(config[1] - config[0])
+        return force, -force
+
+    def outputs(self, t, config, flow) -> dict[str, Any]:
+        displacement = config[1] - config[0]
+        length, _ = length_and_direction(displacement)
+        return dict(distance=length, displacement=displacement, force=self._force(displacement))
+
+    def energy(self, t, config):
+        length, _ = length_and_direction(config[1] - config[0])
+        strength = (self.gravitational_constant * self.mass0) * self.mass1
+        return strength * potential(length, self.min_distance_regularization, self.softening)
+
+    def _force(self, displacement):
+        # G m0 first: m0 m1 of two stars overflows in single precision.
+        strength = (self.gravitational_constant * self.mass0) * self.mass1
+        square = jnp.sum(displacement * displacement)
+        return strength * attraction(square, self.min_distance_regularization, self.softening) * displacement
+
+
+def check_softening(name, softening):
+    if softening not in SOFTENINGS:
+        raise ModelError(f"'{name}': softening must be one of {SOFTENINGS}, got {softening!r}.")
+
+
+def attraction(square, minimum, softening):
+    """Force between two unit masses with G = 1, divided by their displacement; `square` is their squared distance."""
+    if softening == "plummer":
+        square = square + minimum * minimum
+    positive = square > 0
+    square = jnp.where(positive, square, 1)
+    inverse = 1 / jnp.sqrt(square)
+    if softening == "plummer":
+        return jnp.where(positive, inverse * inverse * inverse, 0)
+    length = square * inverse
+    below = jnp.where(length < minimum, length - minimum, 0)
+    return jnp.where(positive, inverse / (square + below * below), 0)
+
+
+def potential(length, minimum, softening):
+    """Potential energy of two unit masses with G = 1."""
+    if softening == "plummer":
+        square = length * length + minimum * minimum
+        return -1 / jnp.sqrt(jnp.where(square > 0, square, 1))
+    safe = jnp.where(minimum > 0, minimum, 1)
+    below = -1 / safe - (jnp.pi / 4 - jnp.arctan((2 * length - safe) / safe)) / safe
+    return jnp.where(length < minimum, below, -1 / jnp.where(length > 0, length, 1))

@@ -1,0 +1,35 @@
+"""A massless rod: constant or prescribed distance between two points."""
+
+from .._parameters import parameter
+from .._rotations import length_and_direction
+from .._types import Numbers
+from ._connector import AbstractConstraint, two_points, value_at
+
+
+class DistanceConstraint(AbstractConstraint):
+    r"""Keeps two markers at a distance, $|p_1 - p_0| - d(t) = 0$.
+
+    The multiplier is the rod's force, positive in tension. Where the markers coincide the direction of the force is
+    undefined: a distance of zero is refused.
+
+    **Arguments:** `distance` [m] > 0, or a function of time.
+
+    **Outputs:** `distance`, `displacement` p1 - p0, `velocity` v1 - v0, `force`, the multiplier [N].
+    """
+
+    distance: Numbers = parameter(unit="m", range="positive")
+
+    @property
+    def ports(self):
+        return two_points()
+
+    def residual(self, t, config, flow):
+        length, _ = length_and_direction(config[1] - config[0])
+        return (length - value_at(t, self.distance))[None]
+
+    def outputs(self, t, config, flow, multiplier):
+        displacement = config[1] - config[0]
+        length, _ = length_and_direction(displacement)
+        return dict(
+            distance=length, displacement=displacement, velocity=flow[1] - flow[0], force=multiplier[0]
+        )

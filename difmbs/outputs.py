@@ -1,0 +1,125 @@
+"""Named outputs at one instant: sensors, and the documented output variables of every element."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._errors import ParameterError, did_you_mean
+from ._frames import Marker
+from ._index import Index
+from ._types import Vector
+from .equations import accelerations
+from .sensors import BODY_OUTPUTS, Output
+from .system import Element, System
+
+
+class Outputs(Mapping[str, Any]):
+    """The outputs of a system in one state, by name: `outputs["tip"]`, `outputs["spring.force"]`.
+
+    A sensor has its name; an output variable of an element is "element.variable". Evaluated when asked for.
+    """
+
+    def __init__(self, system: System, t: Any, q: Vector, v: Vector):
+        self.system = system
+        self.t = jnp.asarray(t, q.dtype)
+        self.q = q
+        self.v = v
+        self._accelerations: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        readings = self.system.structure.readings
+        if name in readings:
+            return self._reading(readings[name])
+        element, _, variable = str(name).partition(".")
+        if element not in self.system.structure.elements or element == "ground":
+            raise ParameterError(f"there is no sensor or element '{element}'. {did_you_mean(element, self._names())}")
+        return self._variable(element, variable)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.system.structure.readings)
+
+    def __len__(self) -> int:
+        return len(self.system.structure.readings)
+
+    def accelerations(self) -> tuple[Vector, dict[int, Any]]:
+        if self._accelerations is None:
+            self._accelerations = accelerations(self.system, self.t, self.q, self.v)
+        return self._accelerations
+
+    def _names(self):
+        return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]
+
+    def _reading(self, reading: Any) -> Any:
+        if isinstance(reading, Output):
+            return self[f"{reading.element}.{reading.variable}"]
+        if callable(reading):
+            return jnp.asarray(reading(self.t, self))
+        group, leaves = self.system.with_leaves("sensors")[reading]
+        point = group.stack.instances(leaves).get("marker0")
+        values = self._read(group.sensor, group.slot.body, group.slot.rows, point)
+        return values[0] if len(group.slot.rows) == 1 else values
+
+    def _read(self, sensor: Any, body_group: int, rows: Index, point: Any) -> Any:
+        """A sensor on some bodies of a group."""
+        system, group = self.system, self.system.structure.bodies[body_group]
+        world = system.world(self.q, self.v)
+        acceleration = group.velocities(self.accelerations()[0] if sensor.needs_acceleration else 0 * self.v)
+        arguments = (world.bodies[body_group], world.q[body_group], world.v[body_group], acceleration)
+        chosen = jax.tree.map(lambda x: rows.take(x) if eqx.is_array(x) else x, arguments)
+
+        def one(body, q, v, acceleration, point):
+            return sensor.read(body, Marker(point), q, v, acceleration)
+
+        return eqx.filter_vmap(one, axis_size=len(rows))(*chosen, point)
+
+    def _variable(self, name: str, variable: str) -> Any:
+        element = self.system.structure.elements[name]
+        if element.kind == "bodies":
+            return self._of_body(name, element, variable)
+        if element.kind == "fields":
+            group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
+            field = self.system.field(self.system.world(self.q, self.v), group, leaves)
+            values = field.law.outputs(self.t, field.positions())
+            return _switched(_chosen(name, variable, values), variable, group.active)
+        pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
+        order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
+        values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
+        return values[0] if element.single else values
+
+    def _of_body(self, name: str, element: Element, variable: str) -> Any:
+        if variable not in BODY_OUTPUTS:
+            raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, BODY_OUTPUTS)}")
+        (part,) = element.parts
+        kind = self.system.structure.bodies[part.group].kind
+        point = jnp.zeros((element.count, 3), self.q.dtype) if kind.extended else None
+        values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
+        return values[0] if element.single else values
+
+    def _of_connector(self, name: str, element: Element, part: Any, variable: str) -> Any:
+        local = self.system.part(self.system.world(self.q, self.v), name, part)
+        group = getattr(self.system.structure, element.kind)[part.group]
+        if element.kind == "forces":
+            values = local.each(lambda x: x.law.outputs(self.t, x.config(), x.flow()))
+        else:
+            if group.active:
+                multiplier = part.instances.take(self.accelerations()[1][part.group])
+            else:
+                multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
+            values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
+        return _switched(_chosen(name, variable, values), variable, group.active)
+
+
+def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
+    if variable not in values:
+        raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, values)}")
+    return values[variable]
+
+
+def _switched(value: Any, variable: str, active: bool) -> Any:
+    """An inactive connector exerts nothing; its kinematic outputs go on."""
+    acts = any(word in variable for word in ("force", "torque", "load", "constraint_equation"))
+    return jnp.zeros_like(value) if acts and not active else value

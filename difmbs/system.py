@@ -1,0 +1,395 @@
+"""The assembled model: a frozen pytree of parameters and pure functions of time, coordinates and velocities."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._errors import ParameterError, did_you_mean
+from ._frames import Marker
+from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, SensorGroup, Slot, with_ties
+from ._index import Index
+from ._parameters import Path, Spec, check_range, nest, unnest
+from ._types import Params, Vector
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Where a part of an element's instances is: these instances of that group of its kind."""
+
+    group: int
+    instances: Index
+    positions: Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """What a name stands for. `kind` is the name of one of the structure's lists of groups."""
+
+    kind: str
+    single: bool
+    count: int
+    parts: tuple[Part, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """Rows of one stored leaf; `positions` in the parameter they belong to, None where all instances share it."""
+
+    stack: int
+    leaf: int
+    rows: Index
+    positions: Index | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Home:
+    """Where a parameter lives."""
+
+    shape: tuple[int, ...]
+    spec: Spec
+    parts: tuple[Stored, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Structure:
+    """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
+
+    bodies: tuple[BodyGroup, ...]
+    forces: tuple[ConnectorGroup, ...]
+    fields: tuple[ConnectorGroup, ...]
+    constraints: tuple[ConnectorGroup, ...]
+    sensors: tuple[SensorGroup, ...]
+    elements: Mapping[str, Element]
+    homes: Mapping[Path, Home]
+    readings: Mapping[str, int | Callable[..., Any]]
+    """Sensors by name: an index into `sensors`, or a function of (t, outputs)."""
+
+    @functools.cached_property
+    def groups(self) -> tuple[Any, ...]:
+        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors)
+
+    @functools.cached_property
+    def _content(self) -> tuple[Any, ...]:
+        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self._content == other._content)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
+
+    def first_stack(self, kind: str) -> int:
+        """Where the stacks of a kind of groups begin in `System.stacks`."""
+        kinds = ("bodies", "forces", "fields", "constraints", "sensors")
+        return sum(len(getattr(self, k)) for k in kinds[: kinds.index(kind)])
+
+    @property
+    def coordinate_count(self) -> int:
+        return sum(g.count * g.kind.coordinates for g in self.bodies)
+
+    @property
+    def velocity_count(self) -> int:
+        return sum(g.count * g.kind.velocities for g in self.bodies)
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """The bodies, their coordinates and velocities, by group."""
+
+    bodies: tuple[Any, ...]
+    q: tuple[Any, ...]
+    v: tuple[Any, ...]
+
+
+class ConstraintLevels(NamedTuple):
+    """The equations of a group of constraints, or of one by name, on all levels.
+
+    `position` is c (None for constraints on velocities), `jacobian` is G over the system's velocity coordinates,
+    `velocity` is dc/dt, and G v' = `acceleration`. `shape` is (instances, equations of each).
+    """
+
+    shape: tuple[int, int]
+    position: Any
+    velocity: Any
+    jacobian: Any
+    acceleration: Any
+
+
+class System(eqx.Module):
+    """An assembled model. All methods are pure; `with_params` returns another system."""
+
+    gravity: Float[Array, "1 3"]
+    stacks: tuple[Leaves, ...]
+    structure: Structure = eqx.field(static=True)
+
+    # Parameters
+
+    def params(self) -> dict[str, Any]:
+        """All parameters by element and field name; every floating-point number of the model is in it."""
+        flat = {path: self._read(home) for path, home in self.structure.homes.items()}
+        return nest(flat)
+
+    def with_params(self, params: Params) -> "System":
+        """The system with some parameters replaced; `params` has the form of a part of `self.params()`."""
+        homes = self.structure.homes
+        changes: dict[tuple[int, int], list[tuple[Index, Any]]] = {}
+        for path, value in unnest(params, homes).items():
+            home = homes[path]
+            value = self._checked(path, value, home)
+            for part in home.parts:
+                rows = value[None] if part.positions is None else part.positions.take(value)
+                changes.setdefault((part.stack, part.leaf), []).append((part.rows, rows))
+        stacks = [list(leaves) for leaves in (*self.stacks, (self.gravity,))]
+        for (stack, leaf), replaced in changes.items():
+            stacks[stack][leaf] = _replace_rows(stacks[stack][leaf], replaced)
+        *others, (gravity,) = (tuple(leaves) for leaves in stacks)
+        return System(gravity, tuple(others), self.structure)
+
+    # Motion
+
+    def initial_state(self) -> tuple[Vector, Vector]:
+        """Coordinates and velocity coordinates at the start."""
+        q, v = [], []
+        for group, leaves in self.with_leaves("bodies"):
+            tree = group.stack.instances(leaves)
+            a, b = group.each(lambda e, initial: e.initial_state(**initial), tree["element"], tree["initial"])
+            q.append(a)
+            v.append(b)
+        return _joined(q), _joined(v)
+
+    def world(self, q: Vector, v: Vector) -> World:
+        groups = self.with_leaves("bodies")
+        return World(
+            tuple(group.stack.instances(leaves)["element"] for group, leaves in groups),
+            tuple(group.coordinates(q) for group, _ in groups),
+            tuple(group.velocities(v) for group, _ in groups),
+        )
+
+    def each_body(self, function: Callable[..., Any], q: Vector, v: Vector) -> list[Any]:
+        """function(body, q, v) of every body: for each group an array with a leading axis of instances."""
+        world = self.world(q, v)
+        return [g.each(function, *x) for g, *x in zip(self.structure.bodies, world.bodies, world.q, world.v, strict=True)]
+
+    def rate(self, q: Vector, v: Vector) -> Vector:
+        """dq/dt."""
+        return _joined(self.each_body(lambda body, q, v: body.rate(q, v), q, v))
+
+    def retract(self, q: Vector, dq: Vector) -> Vector:
+        """q displaced by dq, a displacement in the sense of the velocity coordinates."""
+        return _joined(self.each_body(lambda body, q, dq: body.retract(q, dq), q, dq))
+
+    def applied_forces(self, t: Any, q: Vector, v: Vector) -> Vector:
+        """All generalized forces but those of constraints: connectors, loads, weight, gyroscopic."""
+        world, t = self.world(q, v), jnp.asarray(t, q.dtype)
+        total = self.each_body(lambda body, q, v: body.bias(q, v, self.gravity[0]), q, v)
+        for group, leaves in self.with_leaves("forces"):
+            if group.active:
+                local = self.local(world, group, leaves)
+                self._add(total, group.slots, local.each(lambda x: x.force(t)))
+        for group, leaves in self.with_leaves("fields"):
+            if group.active:
+                self._add(total, group.slots, self.field(world, group, leaves).force(t))
+        return _joined(total)
+
+    def constraint_levels(self, t: Any, q: Vector, v: Vector) -> dict[int, ConstraintLevels]:
+        """The equations of each active group of constraints, by the number of the group."""
+        world, t = self.world(q, v), jnp.asarray(t, q.dtype)
+        return {
+            number: self.levels(t, self.local(world, group, leaves), group.slots, q.dtype)
+            for number, (group, leaves) in enumerate(self.with_leaves("constraints"))
+            if group.active
+        }
+
+    def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
+        """The equations of some constraints of one group."""
+        on_velocity = local.law.on_velocity
+        position = None if on_velocity else local.each(lambda x: x.position_residual(t)).reshape(-1)
+        velocity = local.each(lambda x: x.velocity_residual(t))
+        blocks = local.each(lambda x: x.constraint_jacobian(t))
+        instances, equations = velocity.shape
+        jacobian = jnp.zeros((instances, equations, self.structure.velocity_count), dtype)
+        for slot, block in zip(slots, blocks, strict=True):
+            columns = self.structure.bodies[slot.body].velocity_indices(slot.rows.rows)
+            rows = np.arange(instances)
+            jacobian = jacobian.at[rows[:, None, None], np.arange(equations)[:, None], columns[:, None, :]].add(block)
+        return ConstraintLevels(
+            (instances, equations),
+            position,
+            velocity.reshape(-1),
+            jacobian.reshape(instances * equations, -1),
+            local.each(lambda x: x.acceleration_bias(t)).reshape(-1),
+        )
+
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
+        """M^-1 f."""
+        return _joined(self.each_body(lambda body, q, f: body.inverse_mass(q, f), q, f))
+
+    def mass_matrix(self, q: Vector) -> Float[Array, "nv nv"]:
+        """Dense, for analysis and tests."""
+        zero = jnp.zeros(self.structure.velocity_count, q.dtype)
+        blocks = self.each_body(lambda body, q, v: body.mass_matrix(q), q, zero)
+        return jax.scipy.linalg.block_diag(*[m for block in blocks for m in block])
+
+    def kinetic_energy(self, q: Vector, v: Vector) -> Any:
+        return sum(map(jnp.sum, self.each_body(lambda body, q, v: body.kinetic_energy(q, v), q, v)))
+
+    def potential_energy(self, t: Any, q: Vector) -> Any:
+        """Of the weights and of all active connectors that have a potential."""
+        zero = jnp.zeros(self.structure.velocity_count, q.dtype)
+        world, t = self.world(q, zero), jnp.asarray(t, q.dtype)
+        energy = sum(map(jnp.sum, self.each_body(lambda body, q, v: body.weight_energy(q, self.gravity[0]), q, zero)))
+        for group, leaves in self.with_leaves("forces"):
+            local = self.local(world, group, leaves)
+            of_group = local.each(lambda x: x.law.energy(t, x.config()))
+            if group.active and of_group is not None:
+                energy += jnp.sum(of_group)
+        for group, leaves in self.with_leaves("fields"):
+            field = self.field(world, group, leaves)
+            of_field = field.law.energy(t, field.positions())
+            if group.active and of_field is not None:
+                energy += of_field
+        return energy
+
+    # Access by name
+
+    def element(self, name: str, *kinds: str) -> Element:
+        """What the name stands for, if it is of one of the kinds."""
+        elements = {n: e for n, e in self.structure.elements.items() if e.kind in kinds}
+        if name in elements:
+            return elements[name]
+        other = self.structure.elements.get(name)
+        said = f"'{name}' is not among the {' and '.join(kinds)}" if other else f"there is no element '{name}'"
+        raise ParameterError(f"{said}. {did_you_mean(name, elements)}")
+
+    def coordinates(self, name: str) -> np.ndarray:
+        """Where a body's coordinates are in q; one row per instance if the name holds many."""
+        return self._indices(name, BodyGroup.coordinate_indices)
+
+    def velocities(self, name: str) -> np.ndarray:
+        """Where a body's velocity coordinates are in v; one row per instance if the name holds many."""
+        return self._indices(name, BodyGroup.velocity_indices)
+
+    def with_leaves(self, kind: str) -> list[tuple[Any, Leaves]]:
+        """The groups of a kind with their stored leaves."""
+        groups = getattr(self.structure, kind)
+        first = self.structure.first_stack(kind)
+        return list(zip(groups, self.stacks[first : first + len(groups)], strict=True))
+
+    def local(self, world: World, group: ConnectorGroup, leaves: Leaves, select: Index | None = None) -> Local:
+        """A group of connectors, or the selected instances of it, as local functions of their own bodies."""
+        tree, slots = group.stack.instances(leaves), group.slots
+        if select is not None:
+            tree = jax.tree.map(lambda x: select.take(x) if eqx.is_array(x) else x, tree)
+            slots = tuple(slot.select(select) for slot in slots)
+        bodies = tuple(jax.tree.map(slot.rows.take, world.bodies[slot.body]) for slot in slots)
+        return Local(
+            with_ties(tree["element"], bodies),
+            tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(slots)),
+            bodies,
+            tuple(slot.rows.take(world.q[slot.body]) for slot in slots),
+            tuple(slot.rows.take(world.v[slot.body]) for slot in slots),
+            tuple(slot.port for slot in slots),
+        )
+
+    def part(self, world: World, name: str, part: Part) -> Local:
+        """The instances of a named connector that are in one group, as local functions."""
+        group, leaves = self.with_leaves(self.structure.elements[name].kind)[part.group]
+        return self.local(world, group, leaves, part.instances)
+
+    def field(self, world: World, group: ConnectorGroup, leaves: Leaves) -> "Field":
+        tree = jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, group.stack.instances(leaves))
+        sides = tuple(
+            Local(
+                None,
+                (Marker(tree.get(f"marker{i}")),),
+                (jax.tree.map(slot.rows.take, world.bodies[slot.body]),),
+                (slot.rows.take(world.q[slot.body]),),
+                (slot.rows.take(world.v[slot.body]),),
+                (slot.port,),
+            )
+            for i, slot in enumerate(group.slots)
+        )
+        return Field(with_ties(tree["element"], (JoinedBodies(sides),)), sides)
+
+    # Internals
+
+    def _add(self, total, slots, forces):
+        for slot, force in zip(slots, forces, strict=True):
+            total[slot.body] = total[slot.body] + slot.rows.spread(force, self.structure.bodies[slot.body].count)
+
+    def _indices(self, name, of_group):
+        element = self.element(name, "bodies")
+        (part,) = element.parts
+        indices = of_group(self.structure.bodies[part.group], part.instances.rows)
+        return indices[0] if element.single else indices
+
+    def _read(self, home: Home):
+        stacks = (*self.stacks, (self.gravity,))
+        if home.parts[0].positions is None:
+            part = home.parts[0]
+            return stacks[part.stack][part.leaf][int(part.rows.rows[0])]
+        pieces = [part.rows.take(stacks[part.stack][part.leaf]) for part in home.parts]
+        order = np.concatenate([part.positions.rows for part in home.parts])
+        return Index(np.argsort(order)).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
+
+    def _checked(self, path: Path, value: Any, home: Home):
+        where, field = path[0], ".".join(path[1:])
+        try:
+            value = jnp.asarray(value, dtype=self.gravity.dtype)
+        except (TypeError, ValueError):
+            raise ParameterError(f"'{where}': {field} must be numbers of shape {home.shape}, got {value!r}.") from None
+        if value.shape != home.shape:
+            raise ParameterError(f"'{where}': {field} must have shape {home.shape}, got shape {value.shape}.")
+        check_range(where, field, value, home.spec)
+        return value
+
+
+class JoinedBodies:
+    """The parameters of the bodies of all sides of a field, one after the other."""
+
+    def __init__(self, sides: tuple[Local, ...]):
+        self._bodies = [side.bodies[0] for side in sides]
+
+    def __getattr__(self, name: str) -> Any:
+        return jnp.concatenate([getattr(body, name) for body in self._bodies])
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """A law among many points, with its markers side by side."""
+
+    law: Any
+    sides: tuple[Local, ...]
+
+    def positions(self):
+        return jnp.concatenate([side.each(lambda local: local.config()[0]) for side in self.sides])
+
+    def force(self, t):
+        """The generalized forces on the markers' bodies, one array for each side."""
+
+        def flows(v):
+            moved = [side.at(side.q, (x,)) for side, x in zip(self.sides, v, strict=True)]
+            return jnp.concatenate([side.each(lambda local: local.flow()[0]) for side in moved])
+
+        _, transposed = jax.vjp(flows, tuple(side.v[0] for side in self.sides))
+        return transposed(self.law.forces(t, self.positions()))[0]
+
+
+def _joined(parts):
+    parts = [p.reshape(-1) for p in parts if p.size]
+    return jnp.concatenate(parts) if len(parts) != 1 else parts[0]
+
+
+def _replace_rows(stored, changes):
+    rows = np.concatenate([index.rows for index, _ in changes])
+    values = jnp.concatenate([value for _, value in changes]) if len(changes) > 1 else changes[0][1]
+    if rows.size == stored.shape[0] and np.array_equal(np.sort(rows), np.arange(rows.size)):
+        return Index(np.argsort(rows)).take(values)
+    return stored.at[rows].set(values)
