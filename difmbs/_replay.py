@@ -18,7 +18,8 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jax.flatten_util import ravel_pytree
 
-from ._integrate import Run, Trace, advance
+from ._integrate import Run, Trace
+from .solvers import AbstractOneStep
 from .system import System
 
 
@@ -46,10 +47,7 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
             changed = dict(zip(moving, p, strict=True))
             return assembled([changed.get(i, x) for i, x in enumerate(leaves)])
 
-        p = tuple(leaves[i] for i in moving)
-        at = trace.y[trace.index]
-        dat = _replayed(method.solver, system_of, trace, p, dp, dy0)
-        _, doutputs = jax.jvp(lambda p, at: method.dense(system_of(p), trace, at), (p, at), (dp, dat))
+        doutputs = _replayed(method.step, system_of, trace, tuple(leaves[i] for i in moving), dp, dy0)
         primal = recorded._replace(trace=None)
         return primal, jax.tree.map(_no_tangent, primal)._replace(outputs=doutputs)
 
@@ -57,47 +55,51 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
     return run(leaves, y0)
 
 
-def _replayed(solver: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
-    """Tangents of the states at the starts of the steps with outputs."""
+def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
+    """Tangents of the outputs. Each step is visited once, or once for each output in it if there are several."""
+    count = trace.index.shape[0]
 
-    def step(k, p, y):
-        return advance(solver, system_of(p), trace.t[k], trace.t[k + 1], y)[0]
+    def has_output(k, j):
+        return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
+
+    def at(k, j):
+        return trace.t[k], trace.h[k], trace.y[k], trace.outputs[jnp.clip(j, 0, count - 1)]
 
     def forwards(dp, dy0):
-        def until(carry, target):
-            k, dy = carry
+        def visit(carry):
+            k, j, dy, outputs = carry
+            t, h, y, output = at(k, j)
+            dy1, doutput = step.push(system_of, p, t, h, y, dp, dy, output)
+            here = has_output(k, j)
+            outputs = outputs.at[j].set(jnp.where(here, doutput, outputs[j]))
+            j = j + here
+            more = has_output(k, j)
+            return k + ~more, j, jnp.where(more, dy, dy1), outputs
 
-            def one(k, dy):
-                return jax.jvp(lambda p, y: step(k, p, y), (p, trace.y[k]), (dp, dy))[1]
-
-            dy = lax.fori_loop(k, target, one, dy)
-            return (target, dy), dy
-
-        return lax.scan(until, (jnp.zeros_like(trace.index[0]), dy0), trace.index)[1]
+        start = (jnp.asarray(0), jnp.asarray(0), dy0, jnp.zeros((count, *dy0.shape), dy0.dtype))
+        return lax.while_loop(lambda carry: carry[1] < count, visit, start)[3]
 
     def backwards(weights):
-        def until(carry, target_and_weight):
-            (target, weight), (k, dy, dp) = target_and_weight, carry
+        def visit(carry):
+            k, j, end, start, dp = carry
+            t, h, y, output = at(k, j)
+            here = has_output(k, j)
+            weight = jnp.where(here, weights[jnp.clip(j, 0, count - 1)], 0)
+            more_p, dy = step.pull(system_of, p, t, h, y, (end, weight), output)
+            dp, start = jax.tree.map(jnp.add, dp, more_p), start + dy
+            j = j - here
+            more = has_output(k, j)
+            # `end` belongs to the state at the end of the step and counts once; `start` gathers for its beginning.
+            return k - ~more, j, jnp.where(more, 0, start), jnp.where(more, start, 0), dp
 
-            def one(i, carry):
-                dy, dp = carry
-                j = k - 1 - i
-                _, pull = jax.vjp(lambda p, y: step(j, p, y), p, trace.y[j])
-                more, dy = pull(dy)
-                return dy, jax.tree.map(jnp.add, dp, more)
-
-            dy, dp = lax.fori_loop(0, k - target, one, (dy, dp))
-            return (target, dy + weight, dp), None
-
-        start = (trace.index[-1], jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p))
-        end, _ = lax.scan(until, start, (trace.index, weights), reverse=True)
-        # From the first output back to the start.
-        (_, dy, dp), _ = until(end, (jnp.zeros_like(trace.index[0]), jnp.zeros_like(dy0)))
+        nothing = jnp.zeros_like(dy0)
+        carry = (trace.index[-1], jnp.asarray(count - 1), nothing, nothing, jax.tree.map(jnp.zeros_like, p))
+        _, _, dy, _, dp = lax.while_loop(lambda carry: carry[0] >= 0, visit, carry)
         return dp, dy
 
     # The vector (dp, dy0, outputs) with matrix 1; "solving" adds the map from the first two to the third. One flat
     # vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.
-    nothing = jnp.zeros((trace.index.shape[0], *dy0.shape), dy0.dtype)
+    nothing = jnp.zeros((count, *dy0.shape), dy0.dtype)
     flat, unravel = ravel_pytree((dp, dy0, nothing))
 
     def solve(_, b):

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import SimulationError
-from ._integrate import TERM, Adaptive, Fixed, Status
+from ._integrate import Adaptive, Fixed, Status
 from ._replay import integrate
 from ._types import Params
 from .equations import split
 from .outputs import Outputs
-from .solvers import RungeKutta4, unrolled
+from .solvers import TERM, RungeKutta4, one_step
 from .system import System
 
 
@@ -101,9 +101,9 @@ def simulate(
     else:
         times = _output_times(saveat, t0, t1)
         if dt is not None:
-            method: Any = Fixed(unrolled(solver), (t0, t1, dt), times)
+            method: Any = Fixed(one_step(solver), t0, t1, dt, times)
         else:
-            method = Adaptive(unrolled(solver), _controller(rtol, atol, t0, t1), (t0, t1), times, max_steps)
+            method = Adaptive(one_step(solver), _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
         solution = _simulate(system, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         _raise_if_failed(solution)
@@ -153,14 +153,14 @@ def _check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, ato
         raise SimulationError(f"constrained systems cannot be simulated yet; this one has {', '.join(names[:5])}.")
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {solver!r}.")
-    one_step = solver is None or isinstance(solver, (RungeKutta4, diffrax.AbstractERK, diffrax.AbstractDIRK))
+    one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK))
     if not one_step:
         raise SimulationError(
             f"{type(solver).__name__} is not a Runge-Kutta method for ordinary differential equations. Use for "
             "example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, diffrax.Kvaerno5()."
         )
     if dt is None:
-        if solver is not None and not isinstance(solver, diffrax.AbstractAdaptiveSolver):
+        if isinstance(solver, RungeKutta4) or not isinstance(solver, diffrax.AbstractAdaptiveSolver | None):
             raise SimulationError(f"{type(solver).__name__} has no error estimate: pass dt, the size of fixed steps.")
         if not (rtol > 0 and atol >= 0):
             raise SimulationError(f"rtol must be > 0 and atol >= 0, got {rtol} and {atol}.")

@@ -1,5 +1,6 @@
-"""Time integrators, all of them `diffrax.AbstractSolver`s."""
+"""Time integrators: diffrax's, and those written here as `diffrax.AbstractSolver`s."""
 
+from .one_step import TERM as TERM
+from .one_step import AbstractOneStep as AbstractOneStep
+from .one_step import one_step as one_step
 from .runge_kutta_4 import RungeKutta4 as RungeKutta4
-from .unrolled import Unrolled as Unrolled
-from .unrolled import unrolled as unrolled

@@ -1,0 +1,154 @@
+"""One step of a time integrator with its derivatives: all that the loops need to know of a solver.
+
+`push` and `pull` are the tangent and the cotangent of a step: of the state at its end and, at the same time, of an
+output inside it. Step size and times are held constant.
+"""
+
+import abc
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..equations import derivative
+from ..system import System
+
+TERM = diffrax.ODETerm(derivative)
+
+
+class AbstractOneStep(eqx.Module):
+    """`system_of(p)` is the system with the parameters p that are differentiated; `output` an output time or None."""
+
+    solver: eqx.AbstractVar[diffrax.AbstractSolver]
+
+    @abc.abstractmethod
+    def begin(self, system: System, t: Any, h: Any, y: Any) -> Any:
+        """What the first step needs, and every step hands to the next."""
+
+    @abc.abstractmethod
+    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """State at t + h, error estimate, data for `between`, memory for the next step, whether it worked."""
+
+    def between(self, t: Any, h: Any, y: Any, y1: Any, dense: Any, output: Any) -> Any:
+        """The state at an output time inside the step."""
+        inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
+        return jnp.where(output <= t, y, jnp.where(output >= t + h, y1, inside))
+
+    def advance(self, system: System, t: Any, h: Any, y: Any, output: Any = None) -> tuple[Any, Any]:
+        """State at the end of a step and, if asked for, at an output time."""
+        y1, _, dense, _, _ = self.step(system, t, h, y, self.begin(system, t, h, y))
+        return y1, y1 if output is None else self.between(t, h, y, y1, dense, output)
+
+    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, dp: Any, dy: Any, output: Any) -> tuple[Any, Any]:
+        return jax.jvp(lambda p, y: self.advance(system_of(p), t, h, y, output), (p, y), (dp, dy))[1]
+
+    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, weights: Any, output: Any) -> tuple[Any, Any]:
+        return jax.vjp(lambda p, y: self.advance(system_of(p), t, h, y, output), p, y)[1](weights)
+
+
+class AnySolver(AbstractOneStep):
+    """A diffrax solver as it is, differentiated by JAX."""
+
+    solver: diffrax.AbstractSolver
+
+    def begin(self, system, t, h, y):
+        return self.solver.init(TERM, t, t + h, y, system)
+
+    def step(self, system, t, h, y, memory):
+        y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
+        return y1, error, dense, memory, result == diffrax.RESULTS.successful
+
+
+class Explicit(AbstractOneStep):
+    """An explicit Runge-Kutta method of diffrax; coefficients, error estimate and interpolation are diffrax's.
+
+    Diffrax loops over the stages of a step, which costs more than the physics of a small system: here `step` writes
+    them out. `push` and `pull` loop over them, and spell out the derivative of the method (its discrete adjoint): the
+    equations of motion and their derivative are compiled once each, and nothing is stored but the stages.
+    """
+
+    solver: diffrax.AbstractERK
+
+    def begin(self, system, t, h, y):
+        return derivative(t, y, system) if self.solver.tableau.fsal else None
+
+    def step(self, system, t, h, y, memory):
+        tableau = self.solver.tableau
+        slopes, stage = [derivative(t, y, system) if memory is None else memory], y
+        for c, a in zip(tableau.c, tableau.a_lower, strict=True):
+            stage = y + h * _weighted(a, slopes)
+            slopes.append(derivative(t + float(c) * h, stage, system))
+        y1 = stage if tableau.ssal else y + h * _weighted(tableau.b_sol, slopes)
+        error = h * _weighted(tableau.b_error, slopes)
+        dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
+        return y1, error, dense, slopes[-1] if tableau.fsal else None, jnp.asarray(True)
+
+    def push(self, system_of, p, t, h, y, dp, dy, output):
+        c, a, count = self._coefficients(y.dtype)
+
+        def stage(i, both):
+            slopes, moved = both
+            point = (p, y + h * _dot(a[i], slopes))
+            direction = (dp, dy + h * _dot(a[i], moved))
+            slope, change = jax.jvp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), point, direction)
+            return slopes.at[i].set(slope), moved.at[i].set(change)
+
+        empty = jnp.zeros((count, *y.shape), y.dtype)
+        slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
+        return jax.jvp(lambda y, k: self._results(t, h, y, k, output), (y, slopes), (dy, moved))[1]
+
+    def pull(self, system_of, p, t, h, y, weights, output):
+        c, a, count = self._coefficients(y.dtype)
+
+        def stage(i, both):
+            points, slopes = both
+            point = y + h * _dot(a[i], slopes)
+            return points.at[i].set(point), slopes.at[i].set(derivative(t + c[i] * h, point, system_of(p)))
+
+        empty = jnp.zeros((count, *y.shape), y.dtype)
+        points, slopes = lax.fori_loop(0, count, stage, (empty, empty))
+        _, split = jax.vjp(lambda y, k: self._results(t, h, y, k, output), y, slopes)
+        dy, dslopes = split(weights)
+
+        def back(n, carry):
+            dp, dy, dslopes = carry
+            i = count - 1 - n
+            _, pull = jax.vjp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), p, points[i])
+            more, weight = pull(dslopes[i])
+            return jax.tree.map(jnp.add, dp, more), dy + weight, dslopes + (h * a[i])[:, None] * weight
+
+        start = (jax.tree.map(jnp.zeros_like, p), dy, dslopes)
+        dp, dy, _ = lax.fori_loop(0, count, back, start)
+        return dp, dy
+
+    def _results(self, t, h, y, slopes, output):
+        """State at the end and at the output, from the slopes of all stages."""
+        y1 = y + h * _dot(jnp.asarray(self.solver.tableau.b_sol, y.dtype), slopes)
+        if output is None:
+            return y1, y1
+        return y1, self.between(t, h, y, y1, dict(y0=y, y1=y1, k=h * slopes), output)
+
+    def _coefficients(self, dtype):
+        tableau = self.solver.tableau
+        count = tableau.num_stages
+        a = np.zeros((count, count))
+        for i, row in enumerate(tableau.a_lower):
+            a[i + 1, : i + 1] = row
+        return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
+
+
+def one_step(solver: diffrax.AbstractSolver) -> AbstractOneStep:
+    plain = isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau)
+    return Explicit(solver) if plain else AnySolver(solver)
+
+
+def _weighted(weights: Any, slopes: list[Any]) -> Any:
+    return sum(float(w) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+
+
+def _dot(weights: Any, slopes: Any) -> Any:
+    return jnp.dot(weights, slopes, precision="highest")
