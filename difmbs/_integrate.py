@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .solvers import TERM, AbstractOneStep
+from .solvers import TERM, AbstractOneStep, with_row
 from .system import System
 
 
@@ -166,7 +166,7 @@ class Adaptive(eqx.Module):
         recorded = s.recorded
         if recorded is not None:
             place = jnp.maximum(steps - 1, 0)
-            recorded = tuple(x.at[place].set(value) for x, value in zip(recorded, kept[:3], strict=True))
+            recorded = tuple(with_row(x, place, value) for x, value in zip(recorded, kept[:3], strict=True))
         return _State(*kept, tnext, controller, steps, rejected, status, recorded)
 
 

@@ -19,7 +19,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.flatten_util import ravel_pytree
 
 from ._integrate import Run, Trace
-from .solvers import AbstractOneStep
+from .solvers import AbstractOneStep, with_row
 from .system import System
 
 
@@ -71,7 +71,7 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             t, h, y, output = at(k, j)
             dy1, doutput = step.push(system_of, p, t, h, y, dp, dy, output)
             here = has_output(k, j)
-            outputs = outputs.at[j].set(jnp.where(here, doutput, outputs[j]))
+            outputs = with_row(outputs, j, jnp.where(here, doutput, outputs[j]))
             j = j + here
             more = has_output(k, j)
             return k + ~more, j, jnp.where(more, dy, dy1), outputs

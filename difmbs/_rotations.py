@@ -8,6 +8,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ._types import Matrix3, Quaternion, Scalar, Vector, Vector3
@@ -15,10 +16,25 @@ from ._types import Matrix3, Quaternion, Scalar, Vector, Vector3
 
 def length_and_direction(x: Vector) -> tuple[Scalar, Vector]:
     """|x| and x / |x|; at x = 0 both are 0, with derivative 0."""
+    length, direction, _ = _polar(x)
+    return length, direction
+
+
+@jax.custom_jvp
+def _polar(x):
     square = jnp.sum(x * x)
     nonzero = square > 0
-    inverse = 1 / jnp.sqrt(jnp.where(nonzero, square, 1))
-    return jnp.where(nonzero, square * inverse, 0), jnp.where(nonzero, x * inverse, 0)
+    inverse = jnp.where(nonzero, 1 / jnp.sqrt(jnp.where(nonzero, square, 1)), 0)
+    return square * inverse, x * inverse, inverse
+
+
+@_polar.defjvp
+def _polar_tangent(primals, tangents):
+    """The derivative from its own results: no square root, no division, nothing to guard."""
+    length, direction, inverse = _polar(*primals)
+    dlength = jnp.sum(direction * tangents[0])
+    results = (length, direction, inverse)
+    return results, (dlength, (tangents[0] - direction * dlength) * inverse, -inverse * inverse * dlength)
 
 
 def cross(a: Vector3, b: Vector3) -> Vector3:

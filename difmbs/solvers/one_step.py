@@ -78,12 +78,14 @@ class Explicit(AbstractOneStep):
 
     def step(self, system, t, h, y, memory):
         tableau = self.solver.tableau
-        slopes, stage = [derivative(t, y, system) if memory is None else memory], y
+        # Traced once and called for every stage.
+        slope = jax.jit(derivative)
+        slopes, stage = [slope(t, y, system) if memory is None else memory], y
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
-            stage = y + h * _weighted(a, slopes)
-            slopes.append(derivative(t + float(c) * h, stage, system))
-        y1 = stage if tableau.ssal else y + h * _weighted(tableau.b_sol, slopes)
-        error = h * _weighted(tableau.b_error, slopes)
+            stage = y + _weighted(h, a, slopes)
+            slopes.append(slope(t + float(c) * h, stage, system))
+        y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
+        error = _weighted(h, tableau.b_error, slopes)
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
         return y1, error, dense, slopes[-1] if tableau.fsal else None, jnp.asarray(True)
 
@@ -95,7 +97,7 @@ class Explicit(AbstractOneStep):
             point = (p, y + h * _dot(a[i], slopes))
             direction = (dp, dy + h * _dot(a[i], moved))
             slope, change = jax.jvp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), point, direction)
-            return slopes.at[i].set(slope), moved.at[i].set(change)
+            return with_row(slopes, i, slope), with_row(moved, i, change)
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
         slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
@@ -107,7 +109,8 @@ class Explicit(AbstractOneStep):
         def stage(i, both):
             points, slopes = both
             point = y + h * _dot(a[i], slopes)
-            return points.at[i].set(point), slopes.at[i].set(derivative(t + c[i] * h, point, system_of(p)))
+            slope = derivative(t + c[i] * h, point, system_of(p))
+            return with_row(points, i, point), with_row(slopes, i, slope)
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
         points, slopes = lax.fori_loop(0, count, stage, (empty, empty))
@@ -115,13 +118,13 @@ class Explicit(AbstractOneStep):
         dy, dslopes = split(weights)
 
         def back(n, carry):
-            dp, dy, dslopes = carry
+            dp, dy, dpoints = carry
             i = count - 1 - n
             _, pull = jax.vjp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), p, points[i])
-            more, weight = pull(dslopes[i])
-            return jax.tree.map(jnp.add, dp, more), dy + weight, dslopes + (h * a[i])[:, None] * weight
+            more, dpoint = pull(dslopes[i] + h * _dot(a[:, i], dpoints))
+            return jax.tree.map(jnp.add, dp, more), dy + dpoint, with_row(dpoints, i, dpoint)
 
-        start = (jax.tree.map(jnp.zeros_like, p), dy, dslopes)
+        start = (jax.tree.map(jnp.zeros_like, p), dy, empty)
         dp, dy, _ = lax.fori_loop(0, count, back, start)
         return dp, dy
 
@@ -146,8 +149,13 @@ def one_step(solver: diffrax.AbstractSolver) -> AbstractOneStep:
     return Explicit(solver) if plain else AnySolver(solver)
 
 
-def _weighted(weights: Any, slopes: list[Any]) -> Any:
-    return sum(float(w) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:
+    return sum((float(w) * h) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+
+
+def with_row(rows: Any, i: Any, row: Any) -> Any:
+    """rows with row i replaced, in place where XLA can: an indexed update would become a scatter."""
+    return lax.dynamic_update_index_in_dim(rows, row, i, 0)
 
 
 def _dot(weights: Any, slopes: Any) -> Any:
