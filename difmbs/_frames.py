@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+from jaxtyping import Array, Float
 
 from ._rotations import AbstractRotation
 from ._types import Matrix3, Scalar, Vector, Vector2, Vector3
@@ -66,7 +67,7 @@ class PlanarWrench(NamedTuple):
 class Marker(eqx.Module):
     """Where on a body a connector attaches: a body-fixed point (None: the body has no extent), or a coordinate."""
 
-    point: Vector3 | None
+    point: Float[Array, "*instances 3"] | None
     coordinate: int | None = eqx.field(default=None, static=True)
 
 

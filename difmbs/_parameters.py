@@ -107,19 +107,26 @@ def unnest(tree: Mapping[str, Any], known: Mapping[Path, Any], prefix: Path = ()
     flat: dict[Path, Any] = {}
     for key, value in tree.items():
         path = prefix + (key,)
-        choices = sorted({str(k[len(prefix)]) for k in known if k[: len(prefix)] == prefix and len(k) > len(prefix)})
-        if key not in choices:
-            kind = f"'{'.'.join(prefix)}' has no parameter" if prefix else "there is no element"
-            raise ParameterError(f"{kind} '{key}'. {did_you_mean(key, choices)}")
-        if path in known:
-            if isinstance(value, Mapping):
-                raise ParameterError(f"'{'.'.join(path)}' is an array, got a dictionary with {sorted(value)}.")
-            flat[path] = value
-        elif isinstance(value, Mapping):
+        if isinstance(value, Mapping) and path not in known:
             flat |= unnest(value, known, path)
+        elif path not in known:
+            raise _unknown(path, known)
+        elif isinstance(value, Mapping):
+            raise ParameterError(f"'{'.'.join(path)}' is an array, got a dictionary with {sorted(value)}.")
         else:
-            raise ParameterError(f"'{'.'.join(path)}' must be a dictionary of parameters, got {_show(value)}.")
+            flat[path] = value
+    if not tree and prefix and not any(k[: len(prefix)] == prefix for k in known):
+        raise _unknown(prefix, known)
     return flat
+
+
+def _unknown(path: Path, known: Mapping[Path, Any]) -> ParameterError:
+    *prefix, name = path
+    below = [k[len(prefix)] for k in known if list(k[: len(prefix)]) == prefix and len(k) > len(prefix)]
+    if name in below:
+        return ParameterError(f"'{'.'.join(path)}' must be a dictionary of parameters.")
+    kind = f"'{'.'.join(prefix)}' has no parameter" if prefix else "there is no element"
+    return ParameterError(f"{kind} '{name}'. {did_you_mean(name, sorted(set(below)))}")
 
 
 def key_name(entry: Any) -> str:

@@ -43,7 +43,7 @@ def cross(a: Vector3, b: Vector3) -> Vector3:
 
 def multiply(matrix: Matrix3, vector: Vector3) -> Vector3:
     """Matrix times vector as a sum of products: fuses with its surroundings, where a dot does not."""
-    return jnp.sum(matrix * vector, axis=-1)
+    return jnp.sum(matrix * vector[None], axis=-1)
 
 
 def solve3(matrix: Matrix3, b: Vector3) -> Vector3:

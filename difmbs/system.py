@@ -144,7 +144,7 @@ class System(eqx.Module):
             home = homes[path]
             value = self._checked(path, value, home)
             for part in home.parts:
-                rows = value[None] if part.positions is None else part.positions.take(value)
+                rows = value.reshape(1, *value.shape) if part.positions is None else part.positions.take(value)
                 changes.setdefault((part.stack, part.leaf), []).append((part.rows, rows))
         stacks = [list(leaves) for leaves in (*self.stacks, (self.gravity,))]
         for (stack, leaf), replaced in changes.items():
@@ -192,10 +192,10 @@ class System(eqx.Module):
         for group, leaves in self.with_leaves("forces"):
             if group.active:
                 local = self.local(world, group, leaves)
-                self._add(total, group.slots, local.each(lambda x: x.force(t)))
+                self.add_to(total, group.slots, local.each(lambda x: x.force(t)))
         for group, leaves in self.with_leaves("fields"):
             if group.active:
-                self._add(total, group.slots, self.field(world, group, leaves).force(t))
+                self.add_to(total, group.slots, self.field(world, group, leaves).force(t))
         return _joined(total)
 
     def constraint_levels(self, t: Any, q: Vector, v: Vector) -> dict[int, ConstraintLevels]:
@@ -320,7 +320,8 @@ class System(eqx.Module):
 
     # Internals
 
-    def _add(self, total, slots, forces):
+    def add_to(self, total: list[Any], slots: tuple[Slot, ...], forces: tuple[Any, ...]) -> None:
+        """Adds the generalized forces of a group to those of its bodies (a list with an array for each group)."""
         for slot, force in zip(slots, forces, strict=True):
             total[slot.body] = total[slot.body] + slot.rows.spread(force, self.structure.bodies[slot.body].count)
 

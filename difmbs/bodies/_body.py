@@ -66,7 +66,7 @@ class AbstractBody(eqx.Module):
         """Generalized forces of weight and of the velocities (gyroscopic): M v' = bias + applied forces."""
 
     def kinetic_energy(self, q: Vector, v: Vector) -> Any:
-        return 0.5 * jnp.sum(v * jnp.sum(self.mass_matrix(q) * v, axis=-1))
+        return 0.5 * jnp.sum(v * jnp.sum(self.mass_matrix(q) * v[None], axis=-1))
 
     @abc.abstractmethod
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:

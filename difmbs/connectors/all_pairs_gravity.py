@@ -54,11 +54,11 @@ class AllPairsGravity(AbstractField):
         return result.reshape(tiles * self.tile, -1)[:count]
 
     def _attract(self, tile, positions):
-        # Pairs are laid out (all, tile), and summed over the first axis: that order vectorizes.
-        displacement = [positions[:, k, None] - tile[None, :, k] for k in range(3)]
+        # One array (tile, all) for each component: with the components in one array the loops do not vectorize.
+        displacement = [positions[None, :, k] - tile[:, k, None] for k in range(3)]
         square = sum(d * d for d in displacement)
-        weight = self.mass[:, None] * attraction(square, self.min_distance_regularization, self.softening)
-        return jnp.stack([jnp.sum(weight * d, axis=0) for d in displacement], axis=-1)
+        weight = self.mass * attraction(square, self.min_distance_regularization, self.softening)
+        return jnp.stack([jnp.sum(weight * d, axis=1) for d in displacement], axis=-1)
 
     def _potentials(self, tile, positions):
         length = jax.vmap(jax.vmap(lambda a, b: length_and_direction(a - b)[0], (0, None)), (None, 0))(tile, positions)

@@ -113,9 +113,9 @@ class CoordinateVectorConstraint(AbstractConstraint):
     def _side(self, q, q_t, linear, quadratic):
         total = 0
         if linear is not None:
-            total += jnp.sum(linear * (q_t if self.velocity_level else q), axis=-1)
+            total += jnp.sum(linear * (q_t if self.velocity_level else q)[None], axis=-1)
         if quadratic is not None:
-            total += jnp.sum(quadratic * (2 * q * q_t if self.velocity_level else q * q), axis=-1)
+            total += jnp.sum(quadratic * (2 * q * q_t if self.velocity_level else q * q)[None], axis=-1)
         return total
 
 

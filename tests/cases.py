@@ -1,0 +1,130 @@
+"""The tables that the contract tests run over: every connector, on every pairing of bodies, in random states.
+
+A new connector is one line in `CONNECTORS`.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import difmbs as mbs
+
+INERTIA = np.array([[0.5, 0.02, -0.03], [0.02, 0.4, 0.01], [-0.03, 0.01, 0.3]])
+OFFSET = (0.12, -0.05, 0.08)
+
+
+def point(model, name, rng):
+    return model.add(name, mbs.MassPoint(mass=1.3), position=rng.normal(size=3), velocity=rng.normal(size=3))
+
+
+def planar(model, name, rng):
+    body = mbs.RigidBody2D(mass=1.7, inertia=0.4, center_of_mass=(0.05, -0.02))
+    handle = model.add(
+        name, body, position=rng.normal(size=2), angle=rng.normal(), velocity=rng.normal(size=2), angular_velocity=2.0
+    )
+    return handle.at(0.3, -0.2)
+
+
+def spatial(model, name, rng):
+    body = mbs.RigidBody(mass=2.1, inertia=INERTIA, center_of_mass=OFFSET)
+    handle = model.add(
+        name,
+        body,
+        position=rng.normal(size=3),
+        rotation=0.8 * rng.normal(size=3),
+        velocity=rng.normal(size=3),
+        angular_velocity=rng.normal(size=3),
+    )
+    return handle.at(0.25, 0.1, -0.3)
+
+
+def ground(model, name, rng):
+    return model.ground.at(*rng.normal(size=3))
+
+
+PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "ground-point": (ground, point),
+    "point-point": (point, point),
+    "point-planar": (point, planar),
+    "planar-planar": (planar, planar),
+    "point-spatial": (point, spatial),
+    "spatial-spatial": (spatial, spatial),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """`conservative`: without damping the effort is minus the derivative of the energy. `objective`: a rigid motion of
+    both bodies, in space or in the plane, turns the force with them."""
+
+    law: Callable[[], Any]
+    conservative: bool = True
+    balanced: bool = True
+    planar: bool = False
+    turning: bool = False
+    pairings: tuple[str, ...] = tuple(PAIRINGS)
+
+
+def cubic(t, stretch, rate, stiffness, damping, force):
+    return stiffness * stretch + 30.0 * stretch**3 + damping * rate + force
+
+
+TABLE = np.array([[-2.0, -9.0], [-0.5, -1.0], [0.0, 0.0], [0.7, 3.0], [2.5, 5.0]])
+TURNING = ("planar-planar", "spatial-spatial")
+
+CONNECTORS: dict[str, Case] = {
+    "SpringDamper": Case(lambda: mbs.SpringDamper(0.6, 40.0, 3.0, 0.7, 0.2)),
+    "SpringDamper user": Case(
+        lambda: mbs.SpringDamper(0.6, 40.0, 3.0, 0.7, 0.2, spring_force_user_function=cubic), conservative=False
+    ),
+    "ConnectorGravity": Case(lambda: mbs.ConnectorGravity(2.0, 1.5, 0.8)),
+    "ConnectorGravity softened": Case(lambda: mbs.ConnectorGravity(2.0, 1.5, 0.8, 4.0)),
+    "ConnectorGravity plummer": Case(lambda: mbs.ConnectorGravity(2.0, 1.5, 0.8, 0.5, "plummer")),
+    "LinearSpringDamper": Case(lambda: mbs.LinearSpringDamper(40.0, 3.0, 0.1, 0.6), planar=True),
+    "LinearSpringDamper tensile": Case(
+        lambda: mbs.LinearSpringDamper(40.0, 3.0, 0.1, 0.6, type="tensile"), conservative=False, planar=True
+    ),
+    "LinearSpringDamper soft gate": Case(
+        lambda: mbs.LinearSpringDamper(40.0, 3.0, 0.1, 1.0, type="compressive", gate_width=0.3),
+        conservative=False,
+        planar=True,
+    ),
+    "LinearSpringDamper tabular": Case(
+        lambda: mbs.LinearSpringDamper(0.0, 3.0, 0.1, 0.6, type="tabular", curve=TABLE, extrapolate="linear"),
+        conservative=False,
+        planar=True,
+    ),
+    "LinearSpringDamper coupled": Case(
+        lambda: mbs.LinearSpringDamper(40.0, 3.0, 0.1, 0.6, 0.04, 0.02),
+        conservative=False,
+        planar=True,
+        pairings=TURNING,
+    ),
+    "RotationalSpringDamper": Case(
+        lambda: mbs.RotationalSpringDamper(5.0, 0.4, 0.1, 0.3), planar=True, turning=True, pairings=TURNING
+    ),
+}
+
+FORCE_CASES = [(c, p) for c, case in CONNECTORS.items() for p in case.pairings]
+
+
+def system_of(law: Any, pairing: str, seed: int = 0) -> mbs.System:
+    """A model with one connector, "link", between two bodies of the pairing, "a" and "b"."""
+    rng = np.random.default_rng(seed)
+    model = mbs.Model(gravity=(0.3, -9.81, 0.5))
+    first, second = PAIRINGS[pairing]
+    ends = first(model, "a", rng), second(model, "b", rng)
+    model.add("link", law, between=ends)
+    return model.assemble()
+
+
+def states(system: mbs.System, count: int, seed: int = 1) -> tuple[Any, Any]:
+    """Random coordinates and velocities; quaternions near unit length but not exactly, as a solver leaves them."""
+    rng = np.random.default_rng(seed)
+    q0, v0 = (np.asarray(x) for x in system.initial_state())
+    q = q0 + 0.4 * rng.normal(size=(count, q0.size))
+    v = v0 + rng.normal(size=(count, v0.size))
+    return jnp.asarray(q), jnp.asarray(v)

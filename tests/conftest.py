@@ -1,0 +1,17 @@
+"""Strict settings for all tests: double precision, no silent promotion, annotations executed."""
+
+import tempfile
+from pathlib import Path
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / "difmbs-test-cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+from jaxtyping import install_import_hook  # noqa: E402
+
+with install_import_hook("difmbs", "beartype.beartype"):
+    import difmbs  # noqa: F401
