@@ -31,8 +31,12 @@ from .functions import constraint_equations as constraint_equations
 from ._frames import Coordinates as Coordinates
 from ._frames import Frame as Frame
 from ._frames import Planar as Planar
+from ._frames import PlanarPose as PlanarPose
+from ._frames import PlanarTwist as PlanarTwist
 from ._frames import PlanarWrench as PlanarWrench
 from ._frames import Point as Point
+from ._frames import Pose as Pose
+from ._frames import Twist as Twist
 from ._frames import Wrench as Wrench
 from ._parameters import parameter as parameter
 from .model import Model as Model

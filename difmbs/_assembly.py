@@ -13,8 +13,8 @@ from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
 from ._index import Index
 from ._markers import Place
-from ._parameters import Path, Spec, key_name, specs_of
-from .connectors import AbstractConstraint, AbstractField
+from ._parameters import Path, Spec, key_name, show_error, specs_of
+from .connectors import AbstractConnector, AbstractConstraint, AbstractField
 from .sensors import AbstractSensor
 from .system import Element, Home, Part, Stored, Structure, System
 
@@ -322,29 +322,47 @@ def _measured(system: System, record: Record) -> Record:
 
 
 def _try_out(system: System, record: Record) -> None:
-    """Evaluates user functions once, so that what is wrong with them is said here and by name."""
+    """Evaluates user functions once, and what a law checks itself, so that what is wrong is said here and by name."""
     element = record.element
     functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))
-    if not functions or isinstance(element, AbstractField):
+    checks_itself = type(element).verify is not AbstractConnector.verify
+    if isinstance(element, AbstractField) or not (functions or checks_itself):
         return
     t = jnp.zeros((), system.gravity.dtype)
     world = system.world(*system.initial_state())
-    results = []
+
+    def evaluate(t: Any, local: Any) -> Any:
+        if isinstance(element, AbstractConstraint):
+            return local.each(lambda x: (x.velocity_residual(t), x.acceleration_bias(t)))
+        return local.each(lambda x: x.force(t))
+
     try:
         for part in system.structure.elements[record.name].parts:
             local = system.part(world, record.name, part)
-            if isinstance(element, AbstractConstraint):
-                results.append(local.each(lambda x: (x.velocity_residual(t), x.acceleration_bias(t))))
-            else:
-                results.append(local.each(lambda x: x.force(t)))
-            for i in range(len(part.instances)):
-                one = jax.tree.map(lambda x, i=i: x[i] if eqx.is_array(x) else x, local)
-                one.law.verify(record.name, t, one.config(), one.flow())
-    except ModelError:
-        raise
+            if functions:
+                # With a traced time first: a function that asks `if t < 1` fails here and not in `simulate`.
+                eqx.filter_eval_shape(evaluate, t, local)
+                if not _is_finite(evaluate(t, local)):
+                    raise ModelError("a user function gives NaN or infinity in the initial state.")
+            if checks_itself:
+                _verify(record.name, t, local)
+    except ModelError as error:
+        named = str(error) if str(error).startswith(f"'{record.name}'") else f"'{record.name}': {error}"
+        raise ModelError(named) from error.__cause__
     except Exception as error:
-        raise ModelError(f"'{record.name}': a user function fails: {type(error).__name__}: {error}") from error
-    finite = [isinstance(x, jax.core.Tracer) or bool(np.all(np.isfinite(x))) for x in jax.tree.leaves(results)]
-    if not all(finite):
-        raise ModelError(f"'{record.name}': a user function gives NaN or infinity in the initial state.")
+        raise ModelError(f"'{record.name}': a user function fails: {show_error(error)}") from error
 
+
+def _verify(name: str, t: Any, local: Any) -> None:
+    config, flow = local.each(lambda x: (x.config(), x.flow()))
+    seen = (local.law, config, flow)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(seen)):
+        return
+    seen = jax.tree.map(lambda x: np.asarray(x) if eqx.is_array(x) else x, seen)
+    for i in range(len(jax.tree.leaves(config)[0])):
+        law, *state = jax.tree.map(lambda x, i=i: jnp.asarray(x[i]) if eqx.is_array(x) else x, seen)
+        law.verify(name, t, *state)
+
+
+def _is_finite(results: Any) -> bool:
+    return all(isinstance(x, jax.core.Tracer) or bool(np.all(np.isfinite(x))) for x in jax.tree.leaves(results))

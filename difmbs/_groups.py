@@ -77,7 +77,7 @@ class Slot:
 
     body: int
     rows: Index
-    port: AbstractPort
+    port: AbstractPort | None
     coordinate: int | None
 
     def select(self, instances: Index) -> "Slot":
@@ -109,7 +109,7 @@ class Local(eqx.Module):
     Of a whole group: the same with a leading axis of instances on every array, which `each` maps over.
     """
 
-    law: AbstractConnector
+    law: AbstractConnector | None
     markers: tuple[Marker, ...]
     bodies: tuple[AbstractBody, ...]
     q: tuple[Any, ...]

@@ -66,7 +66,7 @@ class Fixed(eqx.Module):
             h = jnp.asarray(self.dt, y.dtype)
             if abs(rest - self.dt) > 1e-9 * self.dt:
                 h = jnp.where(k == last, jnp.asarray(rest, y.dtype), h)
-            return self.step.advance(system, self.t0 + k * jnp.asarray(self.dt, y.dtype), h, y, output)
+            return self.step.advance(system, self.t0 + jnp.asarray(k, y.dtype) * self.dt, h, y, output)
 
         trace, wanted = None, jnp.asarray(self.outputs, y0.dtype)
         if record:
@@ -78,7 +78,7 @@ class Fixed(eqx.Module):
             outputs = ends if on_grid else jax.vmap(lambda k, y, t: at(k, y, t)[1])(index, states[index], wanted)
         else:
             # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
-            stops = index + (wanted > self.t0) if on_grid else index
+            stops = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
 
             def until(carry, stop):
                 k, y = carry
@@ -159,7 +159,7 @@ class Adaptive(eqx.Module):
         keep = keep & sound
         why = jnp.where(sound, Status.dt_min.value, Status.non_finite.value)
         status = jnp.where(problem == diffrax.RESULTS.successful, Status.ok.value, why)
-        steps, rejected = s.steps + keep, s.rejected + ~keep
+        steps, rejected = jnp.where(keep, s.steps + 1, s.steps), jnp.where(keep, s.rejected, s.rejected + 1)
         status = jnp.where((steps + rejected >= self.max_steps) & (reached < end), Status.max_steps.value, status)
         new, old = (t, h, s.y1, y, dense, memory), (s.t, s.h, s.y, s.y1, s.dense, s.memory)
         kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)

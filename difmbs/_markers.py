@@ -1,13 +1,15 @@
 """What the user holds in hand: bodies by name, and places on them."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from ._errors import ModelError
-from ._parameters import as_array
+from ._parameters import as_array, is_numbers, show
 from .bodies import AbstractBody
 
 GROUND = "ground"
@@ -15,8 +17,12 @@ GROUND = "ground"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Place:
-    """Points on, or coordinates of, some instances of a body. One row of `points` for each instance, or None."""
+    """Points on, or coordinates of, some instances of a body. One row of `points` for each instance, or None.
 
+    `model`: the number of the model that the body was added to.
+    """
+
+    model: int
     body: str
     rows: np.ndarray
     points: Any = None
@@ -27,7 +33,7 @@ class Place:
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> "Place":
-        rows = np.atleast_1d(self.rows[key])
+        rows = _chosen(self.body, self.rows, key)
         points = None if self.points is None else self.points[key].reshape(-1, 3)
         return dataclasses.replace(self, rows=rows, points=points)
 
@@ -39,6 +45,7 @@ class Place:
 class BodyHandle:
     """A body of the model; with several instances it can be indexed like an array. Itself the marker at its origin."""
 
+    model: int
     name: str
     kind: type[AbstractBody]
     rows: np.ndarray
@@ -47,56 +54,83 @@ class BodyHandle:
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> "BodyHandle":
-        return dataclasses.replace(self, rows=np.atleast_1d(self.rows[key]))
+        return dataclasses.replace(self, rows=_chosen(self.name, self.rows, key))
 
     def __iter__(self) -> Iterator["BodyHandle"]:
         return (self[i] for i in range(len(self)))
 
     def at(self, x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> Place:
         """The body-fixed point (x, y, z) [m] with the body's frame; numbers, or one for each instance."""
-        point = as_array([x, y, z]) if not any(np.ndim(c) for c in (x, y, z)) else np.stack(
-            np.broadcast_arrays(*(as_array(c) for c in (x, y, z))), axis=-1
-        )
-        if not isinstance(point, np.ndarray) or not np.all(np.isfinite(point)):
-            raise ModelError(f"'{self.name}'.at takes three finite numbers, got ({x!r}, {y!r}, {z!r}).")
+        numbers = [as_array(c) for c in (x, y, z)]
+        if not all(is_numbers(c) and not isinstance(c, jax.core.Tracer) and np.all(np.isfinite(c)) for c in numbers):
+            said = ", ".join(show(c) for c in (x, y, z))
+            raise ModelError(f"'{self.name}'.at takes three finite numbers x, y and z, got ({said}).")
+        for c in numbers:
+            if c.shape not in ((), (len(self),)):
+                raise ModelError(
+                    f"'{self.name}'.at takes numbers x, y and z, or for each a list as long as there are instances "
+                    f"({len(self)}); got shape {c.shape}. Write at(x, y, z), not at((x, y, z))."
+                )
+        point = np.stack(np.broadcast_arrays(*(np.asarray(c, float) for c in numbers)), axis=-1)
         if not self.kind.extended and np.any(point != 0):
             raise ModelError(
                 f"'{self.name}' is a {self.kind.__name__}, which has no points but itself. Attach to the body, or use "
                 "a rigid body."
             )
-        if point.ndim == 2 and len(point) != len(self):
-            raise ModelError(f"'{self.name}'.at got {len(point)} points for {len(self)} instances.")
         points = np.broadcast_to(point, (len(self), 3)) if self.kind.extended else None
-        return Place(self.name, self.rows, points)
+        return Place(self.model, self.name, self.rows, points)
 
     def coordinate(self, i: int) -> Place:
         """The i-th coordinate, reference plus displacement."""
-        if not isinstance(i, int) or not 0 <= i < self.kind.coordinates:
-            raise ModelError(f"'{self.name}' has coordinates 0 to {self.kind.coordinates - 1}, got {i!r}.")
-        return Place(self.name, self.rows, of_coordinates=True, coordinate=i)
+        count = self.kind.coordinates
+        try:
+            number = -1 if isinstance(i, (bool, np.bool_)) else operator.index(i)
+        except TypeError:
+            number = -1
+        if not 0 <= number < count:
+            has = f"coordinates 0 to {count - 1}" if count else "no coordinates"
+            raise ModelError(f"'{self.name}' has {has}, got {show(i)}.")
+        return Place(self.model, self.name, self.rows, of_coordinates=True, coordinate=number)
 
     @property
     def coordinates(self) -> Place:
         """The vector of all coordinates, reference plus displacement."""
-        return Place(self.name, self.rows, of_coordinates=True)
+        return Place(self.model, self.name, self.rows, of_coordinates=True)
 
 
 def places(where: str, what: Any, of_coordinates: bool) -> list[Place]:
     """The marker, or list of markers, that an element was given, as places of the sort its port needs."""
-    if isinstance(what, Sequence) and not isinstance(what, (str, BodyHandle)):
-        return [place for item in what for place in places(where, item, of_coordinates)]
+    return [_place(where, item, of_coordinates) for item in (what if isinstance(what, (list, tuple)) else [what])]
+
+
+def _place(where: str, what: Any, of_coordinates: bool) -> Place:
     if isinstance(what, BodyHandle):
-        what = what.coordinates if of_coordinates and what.name == GROUND else what
-        place = what if isinstance(what, Place) else what.at()
+        place = what.coordinates if of_coordinates and what.name == GROUND else what.at()
         if of_coordinates and not place.of_coordinates:
             raise ModelError(
                 f"'{where}' joins coordinates: pass {what.name}.coordinates or {what.name}.coordinate(i) instead of "
                 f"'{what.name}'."
             )
-        return [place]
+        return place
+    if isinstance(what, AbstractBody):
+        kind = type(what).__name__
+        raise ModelError(f"'{where}': a marker is what model.add(name, {kind}(...)) returns, not the {kind} itself.")
     if not isinstance(what, Place):
-        raise ModelError(f"'{where}': a marker is a body, body.at(x, y, z) or body.coordinates; got {what!r}.")
+        raise ModelError(
+            f"'{where}': a marker is a body as model.add returned it, body.at(x, y, z) or body.coordinates; "
+            f"got {show(what)}."
+        )
     if what.of_coordinates != of_coordinates:
         wanted = "coordinates (body.coordinates)" if of_coordinates else "a point (the body itself or body.at(x, y, z))"
         raise ModelError(f"'{where}' needs {wanted} on '{what.body}'.")
-    return [what]
+    return what
+
+
+def _chosen(name: str, rows: np.ndarray, key: Any) -> np.ndarray:
+    try:
+        chosen = np.atleast_1d(rows[key])
+    except (IndexError, TypeError, ValueError):
+        raise ModelError(f"'{name}' has instances 0 to {len(rows) - 1}, got [{show(key)}].") from None
+    if chosen.ndim != 1:
+        raise ModelError(f"'{name}': instances are chosen by one index or list, got [{show(key)}].")
+    return chosen

@@ -14,15 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import ParameterError, did_you_mean
+from ._ranges import RANGES, limits
 
 Path = tuple[str, ...]
-_RANGES = {
-    "positive": (lambda x: np.all(x > 0), "must be > 0"),
-    "expected nonnegative": (lambda x: True, ""),
-    "nonnegative": (lambda x: np.all(x >= 0), "must be >= 0"),
-}
-
-
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """Shape of one instance (None: free), unit, and the range of a parameter's values."""
@@ -31,24 +25,44 @@ class Spec:
     unit: str = "-"
     range: str | None = None
     optional: bool = False
+    of_time: bool = False
 
 
-def parameter(default: Any = dataclasses.MISSING, *, shape=(), unit="-", range=None) -> Any:
-    """Declares a field of an element as a parameter. With default None the field may stay empty."""
-    spec = Spec(shape, unit, range, optional=default is None)
+def parameter(default: Any = dataclasses.MISSING, *, shape=(), unit="-", range=None, of_time=False) -> Any:
+    """Declares a field of an element as a parameter.
+
+    With default None the field may stay empty; with `of_time` it may be a function of time. `range` is a key of
+    `RANGES`.
+    """
+    spec = Spec(shape, unit, range, default is None, of_time)
     # Lists, tuples and numbers become host arrays at once; what is traced or callable stays as it is.
     return eqx.field(default=default, converter=as_array, metadata={"parameter": spec})
 
 
 def as_array(value: Any) -> Any:
-    """Numbers as a float array, on the host unless already traced; None, text and callables as they are."""
-    if value is None or isinstance(value, (str, jax.Array)) or callable(value):
+    """Real numbers as a float array, on the host unless they are JAX arrays; everything else as it is."""
+    if isinstance(value, jax.Array):
+        return value.astype(float) if jnp.issubdtype(value.dtype, jnp.integer) else value
+    if value is None or isinstance(value, str) or callable(value):
         return value
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError):
+        if array.dtype.kind in "iuf":
+            return array.astype(np.float64)
+        # Integers beyond 64 bits.
+        return array.astype(np.float64) if all(type(x) in (int, float) for x in array.flat) else value
+    except jax.errors.TracerArrayConversionError:
+        return _stacked(value)
+    except Exception:  # whatever foreign objects raise when asked for an array
         return value
-    return array.astype(np.float64) if array.dtype.kind in "iuf" else value
+
+
+def _stacked(value: Any) -> Any:
+    """A list with traced numbers in it."""
+    try:
+        return jnp.asarray(value, float)
+    except (TypeError, ValueError):
+        return value
 
 
 def specs_of(element: Any) -> dict[str, Spec]:
@@ -59,8 +73,8 @@ def specs_of(element: Any) -> dict[str, Spec]:
 
 def check_value(where: str, field: str, value: Any, spec: Spec) -> bool:
     """Refuses a value that does not fit its declaration; says whether it has an extra leading axis (instances)."""
-    if not isinstance(value, (np.ndarray, jax.Array)) or not jnp.issubdtype(value.dtype, jnp.floating):
-        raise ParameterError(f"'{where}': {field} must be numbers of shape {_shape(spec.shape)}, got {_show(value)}.")
+    if not is_numbers(value):
+        raise ParameterError(f"'{where}': {field} must be numbers of shape {_shape(spec.shape)}, got {show(value)}.")
     many = _fits(value.shape[1:], spec.shape) and value.ndim > 0 and not _fits(value.shape, spec.shape)
     if not many and not _fits(value.shape, spec.shape):
         raise ParameterError(
@@ -76,12 +90,23 @@ def check_range(where: str, field: str, value: Any, spec: Spec) -> None:
     if isinstance(value, jax.core.Tracer):
         return
     array = np.asarray(value)
-    if not np.all(np.isfinite(array)):
-        raise ParameterError(f"'{where}': {field} = {_show(array)} is not finite.")
-    if spec.range:
-        fits, sentence = _RANGES[spec.range]
-        if not fits(array):
-            raise ParameterError(f"'{where}': {field} = {_show(array)} {sentence}.")
+    largest = limits().max
+    rules = (
+        (lambda x: ~np.isfinite(x), "is not finite"),
+        (lambda x: np.abs(x) > largest, f"is too large for {largest.dtype}"),
+        *(RANGES[spec.range] if spec.range else ()),
+    )
+    for is_bad, sentence in rules:
+        bad = np.argwhere(is_bad(array))
+        if len(bad):
+            entry = tuple(bad[0].tolist())
+            at = str(list(entry)) if entry else ""
+            raise ParameterError(f"'{where}': {field}{at} = {show(array[entry])} {sentence}.")
+
+
+def is_numbers(value: Any) -> bool:
+    """Whether `as_array` made real numbers of it."""
+    return isinstance(value, (np.ndarray, jax.Array)) and jnp.issubdtype(value.dtype, jnp.floating)
 
 
 def flatten(tree: Any) -> dict[Path, Any]:
@@ -102,31 +127,39 @@ def nest(flat: Mapping[Path, Any]) -> dict[str, Any]:
     return tree
 
 
-def unnest(tree: Mapping[str, Any], known: Mapping[Path, Any], prefix: Path = ()) -> dict[Path, Any]:
+def unnest(tree: Mapping[str, Any], known: Mapping[Path, Any]) -> dict[Path, Any]:
     """The inverse of `nest`, for a part of the known leaves; a name that leads nowhere is refused."""
+    if not isinstance(tree, Mapping):
+        example = "{'spring': {'stiffness': 10.0}}"
+        raise ParameterError(f"params must be a dictionary such as {example}, got {show(tree)}.")
+    branches = {path[:n] for path in known for n in range(1, len(path))}
     flat: dict[Path, Any] = {}
-    for key, value in tree.items():
-        path = prefix + (key,)
-        if isinstance(value, Mapping) and path not in known:
-            flat |= unnest(value, known, path)
-        elif path not in known:
-            raise _unknown(path, known)
-        elif isinstance(value, Mapping):
-            raise ParameterError(f"'{'.'.join(path)}' is an array, got a dictionary with {sorted(value)}.")
-        else:
-            flat[path] = value
-    if not tree and prefix and not any(k[: len(prefix)] == prefix for k in known):
-        raise _unknown(prefix, known)
+
+    def collect(branch: Mapping[str, Any], prefix: Path) -> None:
+        for key, value in branch.items():
+            path = (*prefix, key)
+            if path in known and not isinstance(value, Mapping):
+                flat[path] = value
+            elif path in branches and isinstance(value, Mapping):
+                collect(value, path)
+            else:
+                raise _misplaced(path, known, branches)
+
+    collect(tree, ())
     return flat
 
 
-def _unknown(path: Path, known: Mapping[Path, Any]) -> ParameterError:
+def _misplaced(path: Path, known: Mapping[Path, Any], branches: set[Path]) -> ParameterError:
     *prefix, name = path
-    below = [k[len(prefix)] for k in known if list(k[: len(prefix)]) == prefix and len(k) > len(prefix)]
-    if name in below:
+    dotted = ".".join(str(p) for p in prefix)
+    if path in known:
+        return ParameterError(f"'{dotted}.{name}' is an array, got a dictionary.")
+    if path in branches:
         return ParameterError(f"'{'.'.join(path)}' must be a dictionary of parameters.")
-    kind = f"'{'.'.join(prefix)}' has no parameter" if prefix else "there is no element"
-    return ParameterError(f"{kind} '{name}'. {did_you_mean(name, sorted(set(below)))}")
+    below = sorted({k[len(prefix)] for k in known if list(k[: len(prefix)]) == prefix})
+    shown = name if isinstance(name, str) and len(name) < 80 else show(name)
+    kind = f"'{dotted}' has no parameter" if prefix else "there is no element"
+    return ParameterError(f"{kind} '{shown}'. {did_you_mean(shown.partition('.')[0], below)}")
 
 
 def key_name(entry: Any) -> str:
@@ -149,6 +182,16 @@ def _shape(shape: tuple[int | None, ...] | None) -> str:
     return "()" if not shape else "(" + ", ".join("n" if s is None else str(s) for s in shape) + ")"
 
 
-def _show(value: Any) -> str:
-    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+def show(value: Any) -> str:
+    """A value in an error message: not too long, whatever it is."""
+    try:
+        text = repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
+    except Exception:  # integers of thousands of digits, foreign objects
+        return f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def show_error(error: Exception) -> str:
+    """What somebody else's code raised, in one line."""
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

@@ -72,9 +72,9 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             dy1, doutput = step.push(system_of, p, t, h, y, dp, dy, output)
             here = has_output(k, j)
             outputs = with_row(outputs, j, jnp.where(here, doutput, outputs[j]))
-            j = j + here
+            j = jnp.where(here, j + 1, j)
             more = has_output(k, j)
-            return k + ~more, j, jnp.where(more, dy, dy1), outputs
+            return jnp.where(more, k, k + 1), j, jnp.where(more, dy, dy1), outputs
 
         start = (jnp.asarray(0), jnp.asarray(0), dy0, jnp.zeros((count, *dy0.shape), dy0.dtype))
         return lax.while_loop(lambda carry: carry[1] < count, visit, start)[3]
@@ -87,10 +87,10 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             weight = jnp.where(here, weights[jnp.clip(j, 0, count - 1)], 0)
             more_p, dy = step.pull(system_of, p, t, h, y, (end, weight), output)
             dp, start = jax.tree.map(jnp.add, dp, more_p), start + dy
-            j = j - here
+            j = jnp.where(here, j - 1, j)
             more = has_output(k, j)
             # `end` belongs to the state at the end of the step and counts once; `start` gathers for its beginning.
-            return k - ~more, j, jnp.where(more, 0, start), jnp.where(more, start, 0), dp
+            return jnp.where(more, k, k - 1), j, jnp.where(more, 0, start), jnp.where(more, start, 0), dp
 
         nothing = jnp.zeros_like(dy0)
         carry = (trace.index[-1], jnp.asarray(count - 1), nothing, nothing, jax.tree.map(jnp.zeros_like, p))

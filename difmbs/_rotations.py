@@ -38,7 +38,12 @@ def _polar_tangent(primals, tangents):
 
 
 def cross(a: Vector3, b: Vector3) -> Vector3:
-    return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    """a x b, by moving components round instead of picking them out: a third of the operations."""
+    return _next(a * _next(b) - _next(a) * b)
+
+
+def _next(x):
+    return jnp.concatenate([x[1:], x[:1]])
 
 
 def multiply(matrix: Matrix3, vector: Vector3) -> Vector3:

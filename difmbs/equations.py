@@ -5,12 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ._types import Vector
 from .system import System
 
 
-def split(system: System, y: Vector) -> tuple[Vector, Vector]:
+def split(system: System, y: Float[Array, "*times _"]) -> tuple[Any, Any]:
     """q and v from the state vector y = (q, v)."""
     nq = system.structure.coordinate_count
     return y[..., :nq], y[..., nq:]

@@ -1,6 +1,7 @@
 """The builder: elements by name, checked as they are added, put together by `assemble`."""
 
 import dataclasses
+import itertools
 import re
 import warnings
 from collections.abc import Callable
@@ -13,15 +14,17 @@ import numpy as np
 from ._assembly import Record, assemble
 from ._errors import ModelError, ParameterError, did_you_mean
 from ._markers import GROUND, BodyHandle, Place, places
-from ._parameters import Spec, as_array, check_value, specs_of
+from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
 from ._types import Numbers
-from .bodies import AbstractBody, Ground, RigidBody
+from .bodies import AbstractBody, Ground
 from .connectors import AbstractConnector, AbstractField
+from .outputs import Outputs
 from .sensors import AbstractSensor, Output
 from .system import System
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}")
-_SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}(?<! )")
+_SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}(?<! )")
+_NUMBERS = itertools.count()
 
 
 class Model:
@@ -32,10 +35,11 @@ class Model:
 
     def __init__(self, gravity: Numbers = (0.0, 0.0, 0.0)):
         field = as_array(gravity)
+        if is_numbers(field) and field.shape != (3,):
+            raise ParameterError(f"'gravity': acceleration must have shape (3,), got shape {field.shape}.")
         check_value("gravity", "acceleration", field, Spec((3,), "m/s^2"))
-        if np.shape(field) != (3,):
-            raise ParameterError(f"'gravity': acceleration must have shape (3,), got shape {np.shape(field)}.")
         self._gravity = field
+        self._number = next(_NUMBERS)
         self._records: dict[str, Record] = {}
         self._sensors: dict[str, Any] = {}
         self._handles: dict[str, BodyHandle] = {}
@@ -44,7 +48,7 @@ class Model:
     @property
     def ground(self) -> BodyHandle:
         """The fixed world; `ground.at(x, y, z)` is a fixed point."""
-        return BodyHandle(GROUND, Ground, np.zeros(1, int))
+        return BodyHandle(self._number, GROUND, Ground, np.zeros(1, int))
 
     def add(
         self, name: str, element: Any, between: Any = None, on: Any = None, *, active: bool = True, **initial: Any
@@ -61,48 +65,62 @@ class Model:
             record = self._body(name, element, initial)
         elif isinstance(element, AbstractConnector):
             if initial:
-                raise ModelError(f"'{name}' is a connector, it has no initial value '{next(iter(initial))}'.")
+                key = next(iter(initial))
+                known = did_you_mean(key, ["between", "on", "active"])
+                raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
             record = self._connector(name, element, between, on, active)
         else:
-            kind = "the class itself" if isinstance(element, type) else f"{element!r}"
+            kind = f"the class {element.__name__} itself" if isinstance(element, type) else show(element)
             raise ModelError(f"'{name}': expected a body, connector or load such as SpringDamper(...), got {kind}.")
+        for field in dataclasses.fields(element):
+            if eqx.is_array(getattr(element, field.name)) and field.name not in specs_of(element):
+                kind = type(element).__name__
+                raise ModelError(f"'{name}': declare the array {kind}.{field.name} with difmbs.parameter(...).")
         self._records[name] = record
         if record.places:
             return None
-        handle = BodyHandle(name, type(element), np.arange(record.count))
+        handle = BodyHandle(self._number, name, type(element), np.arange(record.count))
         self._handles[name] = handle
         return handle
 
     def switch(self, name: str, active: bool) -> None:
         """Switches a connector on or off in systems assembled from now on."""
-        record = self._records.get(name)
-        if record is None or not record.places:
-            connectors = [n for n, r in self._records.items() if r.places]
-            raise ModelError(f"there is no connector '{name}'. {did_you_mean(name, connectors)}")
-        self._records[name] = dataclasses.replace(record, active=bool(active))
+        connectors = [n for n, r in self._records.items() if r.places]
+        if not isinstance(name, str) or name not in connectors:
+            raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
+        if not isinstance(active, bool):
+            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
+        self._records[name] = dataclasses.replace(self._records[name], active=active)
 
     def sense(self, name: str, quantity: AbstractSensor | Output | Callable[..., Any]) -> None:
         """Names an output: a sensor on a marker, an `Output`, or a function of (t, outputs)."""
         self._check_name(name, _SENSOR_NAME)
         if isinstance(quantity, AbstractSensor):
-            (place,) = self._known(name, places(name, quantity.marker, of_coordinates=False))
+            attached = self._known(name, places(name, quantity.marker, of_coordinates=False))
+            if len(attached) != 1 or len(attached[0]) == 0:
+                raise ModelError(f"'{name}': a sensor has one marker, got {_shown(quantity.marker)}.")
+            (place,) = attached
             kind = type(self._records[place.body].element)
             if quantity.turning and not kind.rotates:
                 raise ModelError(f"'{name}': '{place.body}' is a {kind.__name__}, which does not rotate.")
             self._sensors[name] = (type(quantity), place)
-        elif isinstance(quantity, Output) or callable(quantity):
+        elif isinstance(quantity, Output) or (callable(quantity) and not isinstance(quantity, type)):
             self._sensors[name] = quantity
         else:
             raise ModelError(
                 f"'{name}': expected a sensor such as Position(marker), an Output(element, variable) or a function of "
-                f"(t, outputs), got {quantity!r}."
+                f"(t, outputs), got {show(quantity)}."
             )
 
     def assemble(self) -> System:
         """The system: what can be simulated, differentiated and identified."""
         if len(self._handles) == 0:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
-        return assemble(tuple(self._records.values()), self._sensors, self._gravity)
+        system = assemble(tuple(self._records.values()), self._sensors, self._gravity)
+        for name, quantity in self._sensors.items():
+            if not isinstance(quantity, tuple):
+                _try_sensor(system, name)
+        return system
 
     def _body(self, name: str, body: AbstractBody, initial: dict[str, Any]) -> Record:
         for key in initial:
@@ -110,26 +128,31 @@ class Model:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
                                  f"{did_you_mean(key, body.initial)}")  # fmt: skip
         values = {key: as_array(initial.get(key, np.zeros(spec.shape))) for key, spec in body.initial.items()}
-        if isinstance(body, RigidBody):
-            check_inertia(name, body.inertia)
-            values["rotation"] = rotation_vector(name, values["rotation"], many=np.ndim(values["position"]) == 2)
-        counts = self._counts(name, body) | {
-            key: len(values[key]) for key, spec in body.initial.items() if check_value(name, key, values[key], spec)
-        }
+        counts = self._counts(name, body)
+        # Last, because how many instances there are decides what a rotation of shape (3, 3) is.
+        for key in sorted(values, key="rotation".__eq__):
+            if key == "rotation":
+                values[key] = rotation_vector(name, values[key], one_count(name, counts))
+            if check_value(name, key, values[key], body.initial[key]):
+                counts[key] = len(values[key])
         count = one_count(name, counts)
         return Record(name, body, values, (), count or 1, count is None, True)
 
     def _connector(self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool) -> Record:
         if not isinstance(active, bool):
-            raise ModelError(f"'{name}': active must be True or False, got {active!r}.")
+            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
+        for field in dataclasses.fields(law):
+            if field.type is bool and not isinstance(value := getattr(law, field.name), bool):
+                raise ModelError(f"'{name}': {field.name} must be True or False, got {show(value)}.")
         kind, ports = type(law).__name__, law.ports
         keyword, given, other = ("between", between, on) if len(ports) == 2 else ("on", on, between)
         sides = given if len(ports) == 2 else (given,)
         if other is not None or given is None or not isinstance(sides, (tuple, list)) or len(sides) != len(ports):
             wanted = "between=(marker0, marker1)" if len(ports) == 2 else "on=marker"
-            raise ModelError(f"'{name}': {kind} needs {wanted}, got between={between!r}, on={on!r}.")
+            raise ModelError(f"'{name}': {kind} needs {wanted}, got between={_shown(between)}, on={_shown(on)}.")
         attached = tuple(
-            tuple(self._known(name, places(name, side, port.of_coordinates))) for side, port in zip(sides, ports, strict=True)
+            tuple(self._known(name, places(name, side, port.of_coordinates)))
+            for side, port in zip(sides, ports, strict=True)
         )
         for side, port in zip(attached, ports, strict=True):
             for place in side:
@@ -140,12 +163,15 @@ class Model:
                         "not rotate."
                     )
         counts = self._counts(name, law)
-        if not isinstance(law, AbstractField):
+        if isinstance(law, AbstractField):
+            self._check_field(name, law, attached[0], counts)
+        else:
             counts |= {f"{keyword}[{i}]": n for i, side in enumerate(attached) if (n := sum(map(len, side))) != 1}
         count = one_count(name, counts)
-        self._check_partners(name, attached)
-        sizes = tuple(self._coordinates(side[0]) for side in attached)
-        law.check(name, sizes)
+        self._check_partners(name, law, attached)
+        self._check_ties(name, law, attached)
+        for sizes in sorted(set(zip(*_of_instances(attached, self._coordinates), strict=True))):
+            law.check(name, tuple(int(n) for n in sizes))
         return Record(name, law, {}, attached, count or 1, count is None, active)
 
     def _counts(self, name: str, element: Any) -> dict[str, int]:
@@ -155,7 +181,7 @@ class Model:
             value = getattr(element, field)
             if value is None and spec.optional:
                 continue
-            if callable(value) and not isinstance(value, jax.Array):
+            if spec.of_time and callable(value) and not isinstance(value, jax.Array):
                 continue
             if check_value(name, field, value, spec):
                 counts[field] = len(value)
@@ -168,39 +194,64 @@ class Model:
 
     def _known(self, name: str, attached: list[Place]) -> list[Place]:
         for place in attached:
+            if place.model != self._number:
+                raise ModelError(f"'{name}': '{place.body}' belongs to another model.")
             record = self._records.get(place.body)
-            if record is None:
-                raise ModelError(f"'{name}': body '{place.body}' does not exist in this model. "
-                                 f"{did_you_mean(place.body, self._handles)}")  # fmt: skip
-            if len(place.rows) and place.rows.max() >= record.count:
-                raise ModelError(f"'{name}': '{place.body}' has {record.count} instances.")
+            # A copy of a model shares its number.
+            if record is None or (len(place) and place.rows.max() >= record.count):
+                raise ModelError(f"'{name}': this copy of the model has no such instances of a body '{place.body}'.")
         return attached
 
-    def _check_partners(self, name: str, attached: tuple[tuple[Place, ...], ...]) -> None:
-        if all(place.body == GROUND for side in attached for place in side):
+    def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+        bodies = _of_instances(attached, lambda place: place.body)
+        grounded = np.all([side == GROUND for side in bodies], axis=0)
+        if np.all(grounded) if isinstance(law, AbstractField) else np.any(grounded):
             raise ModelError(f"'{name}' acts on ground only. Attach one of its markers to a body.")
         if len(attached) != 2:
             return
-        first, second = attached
-        if len(first) == len(second) == 1 and first[0].body == second[0].body:
-            a, b = first[0], second[0]
-            count = max(len(a), len(b))
-            a, b = a.repeated(count), b.repeated(count)
-            same_point = a.coordinate == b.coordinate and (a.points is None or np.all(a.points == b.points, axis=-1))
-            if np.any((a.rows == b.rows) & same_point):
-                raise ModelError(f"'{name}' joins '{a.body}' with itself.")
+        coordinates = _of_instances(attached, lambda place: -1 if place.coordinate is None else place.coordinate)
+        rows = np.broadcast_arrays(*(np.concatenate([place.rows for place in side]) for side in attached))
+        same = np.all([a == b for a, b in (bodies, rows, coordinates)], axis=0)
+        if np.any(same):
+            raise ModelError(f"'{name}' joins '{bodies[0][np.argmax(same)]}' with itself.")
+
+    def _check_field(self, name: str, law: AbstractField, side: tuple[Place, ...], counts: dict[str, int]) -> None:
+        kind, total = type(law).__name__, sum(map(len, side))
+        if total == 0:
+            raise ModelError(f"'{name}': {kind} needs at least one marker, got none.")
+        if counts:
+            field = next(iter(counts))
+            raise ModelError(f"'{name}': one {kind} acts among all its markers, so {field} has no axis of instances.")
+        for field in law.ties:
+            value = getattr(law, field)
+            if value is not None and value.shape[0] != total:
+                raise ModelError(f"'{name}': {field} needs a value for each of the {total} markers, got {len(value)}.")
+        instances = [(place.body, row) for place in side for row in place.rows.tolist()]
+        for (body, row), again in itertools.pairwise(sorted(instances)):
+            if (body, row) == again:
+                raise ModelError(f"'{name}': '{body}' is among the markers twice.")
+
+    def _check_ties(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+        for field, (marker, of_body) in law.ties.items():
+            for place in attached[marker]:
+                if getattr(law, field) is None and of_body not in specs_of(self._records[place.body].element):
+                    raise ModelError(f"'{name}': give {field}; '{place.body}' has no {of_body} to take it from.")
 
     def _check_name(self, name: Any, pattern: re.Pattern[str]) -> None:
         if not isinstance(name, str) or not pattern.fullmatch(name):
-            shown = repr(name) if len(repr(name)) < 60 else repr(name)[:57] + "..."
+            more = " and '.'" if pattern is _SENSOR_NAME else ""
             raise ModelError(
-                f"{shown} is not a valid name: use 1 to 100 letters (a-z), digits, spaces, '_' and '-'"
-                + (" and '.'." if pattern is _SENSOR_NAME else ".")
+                f"{show(name)} is not a valid name: use 1 to 100 letters (a-z), digits, spaces, '_' and '-'{more}, "
+                "a letter or digit first and no space last."
             )
         if name in ("gravity", GROUND):
             raise ModelError(f"'{name}' is reserved for the {'uniform field' if name == 'gravity' else 'fixed world'}.")
         if name in self._records or name in self._sensors:
             raise ModelError(f"there is already an element '{name}'. Names must be unique.")
+        for sensor in (name, *self._sensors):
+            element, dot, _ = sensor.partition(".")
+            if dot and (element == name or (sensor == name and element in self._records)):
+                raise ModelError(f"sensor '{sensor}' would hide the outputs of '{element}'. Choose another name.")
 
 
 def one_count(where: str, counts: dict[str, int]) -> int | None:
@@ -213,44 +264,60 @@ def one_count(where: str, counts: dict[str, int]) -> int | None:
     return next(iter(counts.values()), None)
 
 
-def check_inertia(where: str, inertia: Any) -> None:
-    """Refuses a tensor that no body can have."""
-    if isinstance(inertia, jax.core.Tracer) or np.shape(inertia)[-2:] != (3, 3):
-        return
-    tensor = np.asarray(inertia)
-    scale = np.abs(tensor).max()
-    if not np.all(np.isfinite(tensor)):
-        return
-    if np.any(np.abs(tensor - np.swapaxes(tensor, -1, -2)) > 1e-9 * scale):
-        raise ModelError(f"'{where}': inertia must be symmetric, got {tensor.tolist()}.")
-    moments = np.linalg.eigvalsh(tensor)
-    if np.any(moments[..., 0] <= 1e-14 * scale):
-        raise ModelError(f"'{where}': inertia must be positive definite; its principal moments are {moments.tolist()}.")
-    if np.any(moments[..., 2] > (moments[..., 0] + moments[..., 1]) * (1 + 1e-9)):
-        raise ModelError(
-            f"'{where}': no body has the principal moments {moments.tolist()}: each must be at most the sum of the "
-            "other two."
-        )
+def _of_instances(attached: tuple[tuple[Place, ...], ...], quantity: Callable[[Place], Any]) -> list[np.ndarray]:
+    """A quantity of the places, for each instance of each marker."""
+    values = [np.repeat([quantity(place) for place in side], [len(place) for place in side]) for side in attached]
+    return [np.asarray(x) for x in np.broadcast_arrays(*values)]
 
 
-def rotation_vector(where: str, rotation: Any, many: bool) -> Any:
-    """A rotation vector, quaternion (w, x, y, z) or rotation matrix as rotation vector."""
-    shape = np.shape(rotation)[1:] if many and np.ndim(rotation) > 1 else np.shape(rotation)
-    if shape == (3,) or isinstance(rotation, jax.Array) or not isinstance(rotation, np.ndarray):
+def _shown(markers: Any) -> str:
+    if isinstance(markers, BodyHandle):
+        return markers.name
+    if isinstance(markers, (tuple, list)):
+        return f"{len(markers)} markers"
+    return show(markers)
+
+
+def _try_sensor(system: System, name: str) -> None:
+    """Traces a sensor that is a function or refers to an output, so that what is wrong with it is said here."""
+    try:
+        jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[name], *system.initial_state())
+    except ParameterError as error:
+        raise ModelError(f"'{name}': {error}") from None
+    except Exception as error:
+        raise ModelError(f"'{name}': the function of (t, outputs) fails: {show_error(error)}") from error
+
+
+def rotation_vector(where: str, rotation: Any, count: int | None) -> Any:
+    """A rotation vector, quaternion (w, x, y, z) or rotation matrix as rotation vector; one or `count` of them."""
+    if not is_numbers(rotation) or isinstance(rotation, jax.core.Tracer):
         return rotation
-    if shape not in ((4,), (3, 3)) or not np.all(np.isfinite(rotation)):
+    rotation = np.asarray(rotation, np.float64)
+    single = rotation.ndim < 2 or (rotation.shape == (3, 3) and count != 3)
+    shape = rotation.shape if single else rotation.shape[1:]
+    if shape not in ((3,), (4,), (3, 3)) or not np.all(np.isfinite(rotation)):
         raise ModelError(
             f"'{where}': rotation must be a rotation vector (3,), a quaternion (4,) or a rotation matrix (3, 3) of "
-            f"finite numbers; got shape {shape}."
+            f"finite numbers; got {show(rotation)}."
         )
     from scipy.spatial.transform import Rotation
 
     if shape == (4,):
         if np.any(np.abs(np.linalg.norm(rotation, axis=-1) - 1) > 1e-6):
-            raise ModelError(f"'{where}': the quaternion must have length 1.")
+            raise ModelError(f"'{where}': the quaternion must have length 1, got {show(rotation)}.")
         return Rotation.from_quat(rotation, scalar_first=True).as_rotvec()
-    if np.any(np.abs(rotation @ np.swapaxes(rotation, -1, -2) - np.eye(3)) > 1e-6) or np.any(
-        np.linalg.det(rotation) < 0
-    ):
-        raise ModelError(f"'{where}': the rotation matrix is not orthogonal with determinant 1.")
-    return Rotation.from_matrix(rotation).as_rotvec()
+    if shape == (3, 3):
+        if not _is_rotation(rotation):
+            raise ModelError(f"'{where}': the rotation matrix is not orthogonal with determinant 1: {show(rotation)}.")
+        return Rotation.from_matrix(rotation).as_rotvec()
+    if rotation.shape == (3, 3) and _is_rotation(rotation):
+        raise ModelError(
+            f"'{where}': the rotation of 3 instances may be one matrix or 3 rotation vectors. Pass 3 matrices."
+        )
+    return rotation
+
+
+def _is_rotation(matrix: np.ndarray) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)) <= 1e-6
+        return bool(np.all(near) and np.all(np.linalg.det(matrix) > 0))

@@ -12,6 +12,7 @@ from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._index import Index
 from ._types import Vector
+from .connectors import AbstractConnector
 from .equations import accelerations
 from .sensors import BODY_OUTPUTS, Output
 from .system import Element, System
@@ -84,7 +85,7 @@ class Outputs(Mapping[str, Any]):
             group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
             field = self.system.field(self.system.world(self.q, self.v), group, leaves)
             values = field.law.outputs(self.t, field.positions())
-            return _switched(_chosen(name, variable, values), variable, group.active)
+            return _switched(_chosen(name, variable, values), field.law, variable, group.active)
         pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
         order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
         values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
@@ -110,7 +111,7 @@ class Outputs(Mapping[str, Any]):
             else:
                 multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
             values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
-        return _switched(_chosen(name, variable, values), variable, group.active)
+        return _switched(_chosen(name, variable, values), local.law, variable, group.active)
 
 
 def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
@@ -119,7 +120,6 @@ def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
     return values[variable]
 
 
-def _switched(value: Any, variable: str, active: bool) -> Any:
+def _switched(value: Any, law: AbstractConnector, variable: str, active: bool) -> Any:
     """An inactive connector exerts nothing; its kinematic outputs go on."""
-    acts = any(word in variable for word in ("force", "torque", "load", "constraint_equation"))
-    return jnp.zeros_like(value) if acts and not active else value
+    return jnp.zeros_like(value) if variable in law.exerted and not active else value

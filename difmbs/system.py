@@ -15,8 +15,9 @@ from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, SensorGroup, Slot, with_ties
 from ._index import Index
-from ._parameters import Path, Spec, check_range, nest, unnest
+from ._parameters import Path, Spec, as_array, check_range, is_numbers, nest, show, unnest
 from ._types import Params, Vector
+from .sensors import Output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Structure:
     sensors: tuple[SensorGroup, ...]
     elements: Mapping[str, Element]
     homes: Mapping[Path, Home]
-    readings: Mapping[str, int | Callable[..., Any]]
-    """Sensors by name: an index into `sensors`, or a function of (t, outputs)."""
+    readings: Mapping[str, int | Output | Callable[..., Any]]
+    """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
@@ -84,6 +85,11 @@ class Structure:
 
     def __hash__(self) -> int:
         return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
+
+    def __repr__(self) -> str:
+        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in ("bodies", "forces", "fields", "constraints")]
+        said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
+        return f"Structure({said}, {len(self.readings)} sensors)"
 
     def first_stack(self, kind: str) -> int:
         """Where the stacks of a kind of groups begin in `System.stacks`."""
@@ -342,10 +348,11 @@ class System(eqx.Module):
 
     def _checked(self, path: Path, value: Any, home: Home):
         where, field = path[0], ".".join(path[1:])
-        try:
+        value = as_array(value)
+        if not is_numbers(value):
+            raise ParameterError(f"'{where}': {field} must be numbers of shape {home.shape}, got {show(value)}.")
+        with np.errstate(over="ignore"):
             value = jnp.asarray(value, dtype=self.gravity.dtype)
-        except (TypeError, ValueError):
-            raise ParameterError(f"'{where}': {field} must be numbers of shape {home.shape}, got {value!r}.") from None
         if value.shape != home.shape:
             raise ParameterError(f"'{where}': {field} must have shape {home.shape}, got shape {value.shape}.")
         check_range(where, field, value, home.spec)

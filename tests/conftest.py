@@ -1,9 +1,15 @@
 """Strict settings for all tests: double precision, no silent promotion, annotations executed."""
 
+import os
 import tempfile
 from pathlib import Path
 
-import jax
+# Compiling is what the tests spend their time on; their programs are small.
+os.environ["XLA_FLAGS"] = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true " + os.environ.get("XLA_FLAGS", "")
+)
+
+import jax  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")

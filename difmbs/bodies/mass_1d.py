@@ -20,7 +20,7 @@ class Mass1D(AbstractBody):
     """
 
     mass: Numbers = parameter(unit="kg", range="positive")
-    axis: Numbers = parameter((1.0, 0.0, 0.0), shape=(3,))
+    axis: Numbers = parameter((1.0, 0.0, 0.0), shape=(3,), range="direction")
     origin: Numbers = parameter((0.0, 0.0, 0.0), shape=(3,), unit="m")
 
     coordinates: ClassVar[int] = 1

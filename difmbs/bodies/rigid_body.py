@@ -35,7 +35,7 @@ class RigidBody(AbstractBody):
     """
 
     mass: Numbers = parameter(unit="kg", range="positive")
-    inertia: Numbers = parameter(shape=(3, 3), unit="kg m^2")
+    inertia: Numbers = parameter(shape=(3, 3), unit="kg m^2", range="inertia")
     center_of_mass: Numbers = parameter((0.0, 0.0, 0.0), shape=(3,), unit="m")
 
     coordinates: ClassVar[int] = 7

@@ -7,9 +7,12 @@ import abc
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
+from .._errors import ModelError
 from .._frames import AbstractPort, Point
+from .._parameters import as_array, is_numbers, show, show_error
 from .._types import Scalar, Vector
 
 
@@ -21,6 +24,9 @@ class AbstractConnector(eqx.Module):
 
     measured: ClassVar[tuple[str, ...]] = ()
     """Parameters that, left at None, are measured in the initial state by `measure`."""
+
+    exerted: ClassVar[tuple[str, ...]] = ("force", "force_local")
+    """The outputs that are zero while the connector is switched off."""
 
     @property
     @abc.abstractmethod
@@ -99,9 +105,53 @@ def two_points() -> tuple[AbstractPort, ...]:
     return (Point(), Point())
 
 
-def value_at(t: Scalar, quantity: Any) -> Any:
-    """A quantity that is given as a number or as a function of time."""
-    return jnp.asarray(quantity(t), t.dtype) if callable(quantity) else quantity
+def value_at(t: Scalar, quantity: Any, field: str, shape: tuple[int | None, ...] = ()) -> Any:
+    """A quantity that is given as numbers or as a function of time."""
+    return returned(field, shape, quantity, t) if callable(quantity) else quantity
+
+
+def returned(field: str, shape: tuple[int | None, ...], function: Any, t: Scalar, *arguments: Any) -> Any:
+    """What the user function in a field returns, as an array; refused if it is not numbers of that shape.
+
+    The law does not know the name of its element: the builder puts it in front of the message.
+    """
+    try:
+        value = function(t, *arguments)
+    except jax.errors.JAXTypeError as error:
+        raise ModelError(
+            f"{field} cannot be traced by JAX: use jnp.where instead of if, jax.numpy instead of numpy. "
+            + show_error(error)
+        ) from error
+    except Exception as error:
+        raise ModelError(f"{field} fails: {show_error(error)}") from error
+    array = as_array(value)
+    wanted = _described(shape)
+    if not is_numbers(array):
+        raise ModelError(f"{field} must return {wanted}, got {show(value)}.")
+    if len(array.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        raise ModelError(f"{field} must return {wanted}, got shape {array.shape}.")
+    return jnp.asarray(array, t.dtype)
+
+
+def _described(shape: tuple[int | None, ...]) -> str:
+    if len(shape) == 0:
+        return "a number"
+    return "a vector" if shape == (None,) else f"an array of shape {shape}"
+
+
+def check_function(name: str, field: str, function: Any) -> None:
+    if function is not None and not callable(function):
+        raise ModelError(f"'{name}': {field} must be a function, got {show(function)}.")
+
+
+def check_choice(name: str, field: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise ModelError(f"'{name}': {field} must be one of {', '.join(choices)}, got {show(value)}.")
+
+
+def check_dof_constraint(name: str, flags: Any) -> None:
+    if not isinstance(flags, tuple) or len(flags) != 3 or not all(isinstance(flag, bool) for flag in flags):
+        raise ModelError(f"'{name}': dof_constraint must be a tuple of three booleans, got {show(flags)}.")
 
 
 def exudyn_function(function: Any) -> Any:

@@ -6,11 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._parameters import parameter
+from .._errors import ModelError
+from .._parameters import parameter, show
 from .._rotations import length_and_direction
 from .._types import Numbers
-from ._connector import AbstractField
-from .connector_gravity import attraction, check_softening, potential
+from ._connector import AbstractField, check_choice
+from .connector_gravity import SOFTENINGS, attraction, potential
 
 
 class AllPairsGravity(AbstractField):
@@ -32,7 +33,9 @@ class AllPairsGravity(AbstractField):
     ties: ClassVar[dict[str, tuple[int, str]]] = {"mass": (0, "mass")}
 
     def check(self, name, sizes):
-        check_softening(name, self.softening)
+        check_choice(name, "softening", self.softening, SOFTENINGS)
+        if isinstance(self.tile, bool) or not isinstance(self.tile, int) or self.tile < 1:
+            raise ModelError(f"'{name}': tile must be a whole number from 1 on, got {show(self.tile)}.")
 
     def forces(self, t, positions):
         # G m first: m^2 of two stars overflows in single precision.
@@ -42,7 +45,8 @@ class AllPairsGravity(AbstractField):
         return dict(force=self.forces(t, positions))
 
     def energy(self, t, positions):
-        return 0.5 * jnp.sum(self._over_tiles(positions, self._potentials)[:, 0] * self.mass) * self.gravitational_constant
+        potentials = self._over_tiles(positions, self._potentials)[:, 0]
+        return 0.5 * jnp.sum(potentials * self.mass) * self.gravitational_constant
 
     def _over_tiles(self, positions, function):
         """function(tile of positions, all positions) for every tile, without keeping the pairs for the derivative."""
@@ -57,7 +61,7 @@ class AllPairsGravity(AbstractField):
         # One array (tile, all) for each component: with the components in one array the loops do not vectorize.
         displacement = [positions[None, :, k] - tile[:, k, None] for k in range(3)]
         square = sum(d * d for d in displacement)
-        weight = self.mass * attraction(square, self.min_distance_regularization, self.softening)
+        weight = self.mass[None, :] * attraction(square, self.min_distance_regularization, self.softening)
         return jnp.stack([jnp.sum(weight * d, axis=1) for d in displacement], axis=-1)
 
     def _potentials(self, tile, positions):

@@ -5,11 +5,10 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._errors import ModelError
 from .._parameters import parameter
 from .._rotations import length_and_direction
 from .._types import Numbers
-from ._connector import AbstractForce, two_points
+from ._connector import AbstractForce, check_choice, two_points
 
 SOFTENINGS = ("document", "plummer")
 
@@ -41,7 +40,7 @@ class ConnectorGravity(AbstractForce):
         return two_points()
 
     def check(self, name, sizes):
-        check_softening(name, self.softening)
+        check_choice(name, "softening", self.softening, SOFTENINGS)
 
     def effort(self, t, config, flow):
         force = self._force(config[1] - config[0])
@@ -62,11 +61,6 @@ class ConnectorGravity(AbstractForce):
         strength = (self.gravitational_constant * self.mass0) * self.mass1
         square = jnp.sum(displacement * displacement)
         return strength * attraction(square, self.min_distance_regularization, self.softening) * displacement
-
-
-def check_softening(name, softening):
-    if softening not in SOFTENINGS:
-        raise ModelError(f"'{name}': softening must be one of {SOFTENINGS}, got {softening!r}.")
 
 
 def attraction(square, minimum, softening):

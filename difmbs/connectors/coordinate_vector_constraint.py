@@ -1,6 +1,6 @@
 """Linear, quadratic or user-defined equations between the coordinates of two bodies."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ from .._errors import ModelError
 from .._frames import Coordinates
 from .._parameters import parameter
 from .._types import Numbers, UserFunction
-from ._connector import AbstractConstraint, value_at
+from ._connector import AbstractConstraint, check_function, returned, value_at
 
 _MATRICES = ("scaling_marker0", "scaling_marker1", "quadratic_term_marker0", "quadratic_term_marker1")
 
@@ -37,10 +37,12 @@ class CoordinateVectorConstraint(AbstractConstraint):
     scaling_marker1: Numbers | None = parameter(None, shape=(None, None))
     quadratic_term_marker0: Numbers | None = parameter(None, shape=(None, None))
     quadratic_term_marker1: Numbers | None = parameter(None, shape=(None, None))
-    offset: Numbers | None = parameter(None, shape=(None,))
+    offset: Numbers | None = parameter(None, shape=(None,), of_time=True)
     velocity_level: bool = eqx.field(default=False, static=True)
     constraint_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
     jacobian_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
+
+    exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
 
     @property
     def ports(self):
@@ -51,6 +53,8 @@ class CoordinateVectorConstraint(AbstractConstraint):
         return self.velocity_level
 
     def check(self, name, sizes):
+        for field in ("constraint_user_function", "jacobian_user_function"):
+            check_function(name, field, getattr(self, field))
         matrices = {m: getattr(self, m) for m in _MATRICES if getattr(self, m) is not None}
         if self.constraint_user_function is not None:
             if matrices or self.offset is not None:
@@ -76,15 +80,11 @@ class CoordinateVectorConstraint(AbstractConstraint):
         if self.jacobian_user_function is None:
             return
         q, q_t = jnp.concatenate(config), jnp.concatenate(flow)
-        theirs = np.asarray(self.jacobian_user_function(t, q, q_t, self.velocity_level))
         argument = 1 if self.velocity_level else 0
         ours = np.asarray(jax.jacfwd(lambda *x: self._user(t, *x), argument)(q, q_t))
-        if theirs.shape != ours.shape:
-            raise ModelError(
-                f"'{name}': jacobian_user_function must return shape {ours.shape} (equations, coordinates), "
-                f"got {theirs.shape}."
-            )
-        wrong = np.abs(theirs - ours) > 1e-6 * (1 + np.abs(ours).max())
+        arguments = (t, q, q_t, self.velocity_level)
+        theirs = np.asarray(returned("jacobian_user_function", ours.shape, self.jacobian_user_function, *arguments))
+        wrong = ~(np.abs(theirs - ours) <= 1e-6 * (1 + np.abs(ours).max()))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             raise ModelError(
@@ -98,8 +98,8 @@ class CoordinateVectorConstraint(AbstractConstraint):
         sides = [
             self._side(config[i], flow[i], getattr(self, _MATRICES[i]), getattr(self, _MATRICES[2 + i])) for i in (0, 1)
         ]
-        offset = 0 if self.offset is None else value_at(t, self.offset)
-        return sides[1] - sides[0] - offset
+        equations = sides[1] - sides[0]
+        return equations if self.offset is None else equations - value_at(t, self.offset, "offset", equations.shape)
 
     def outputs(self, t, config, flow, multiplier) -> dict[str, Any]:
         values = dict(constraint_equation=self.residual(t, config, flow), force=multiplier)
@@ -108,7 +108,8 @@ class CoordinateVectorConstraint(AbstractConstraint):
         return values
 
     def _user(self, t, q, q_t):
-        return jnp.asarray(self.constraint_user_function(t, q, q_t, self.velocity_level), q.dtype)
+        arguments = (t, q, q_t, self.velocity_level)
+        return returned("constraint_user_function", (None,), self.constraint_user_function, *arguments)
 
     def _side(self, q, q_t, linear, quadratic):
         total = 0

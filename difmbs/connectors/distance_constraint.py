@@ -1,5 +1,8 @@
 """A massless rod: constant or prescribed distance between two points."""
 
+import numpy as np
+
+from .._errors import ModelError
 from .._parameters import parameter
 from .._rotations import length_and_direction
 from .._types import Numbers
@@ -17,15 +20,25 @@ class DistanceConstraint(AbstractConstraint):
     **Outputs:** `distance`, `displacement` p1 - p0, `velocity` v1 - v0, `force`, the multiplier [N].
     """
 
-    distance: Numbers = parameter(unit="m", range="positive")
+    distance: Numbers = parameter(unit="m", range="positive", of_time=True)
 
     @property
     def ports(self):
         return two_points()
 
+    def verify(self, name, t, config, flow):
+        distance = float(value_at(t, self.distance, "distance"))
+        if not distance > 0:
+            raise ModelError(f"'{name}': distance must be > 0, the function gives {distance:g} at t = {float(t):g}.")
+        if np.linalg.norm(config[1] - config[0]) <= 1e-12 * distance:
+            raise ModelError(
+                f"'{name}': its markers coincide at the start, where the rod has no direction. Place the bodies at a "
+                f"distance of {distance:g} m."
+            )
+
     def residual(self, t, config, flow):
         length, _ = length_and_direction(config[1] - config[0])
-        return (length - value_at(t, self.distance))[None]
+        return (length - value_at(t, self.distance, "distance"))[None]
 
     def outputs(self, t, config, flow, multiplier):
         displacement = config[1] - config[0]

@@ -5,14 +5,13 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .._errors import ModelError
 from .._frames import Planar, PlanarWrench
 from .._parameters import parameter
 from .._rotations import length_and_direction
 from .._types import Numbers
-from ._connector import AbstractForce
+from ._connector import AbstractForce, check_choice, check_dof_constraint
 from ._curve import interpolate
 
 TYPES = ("linear", "tensile", "compressive", "tabular")
@@ -52,7 +51,7 @@ class LinearSpringDamper(AbstractForce):
     reference_length: Numbers | None = parameter(None, unit="m", range="nonnegative")
     spring_coupling: Numbers = parameter(0.0, unit="m/rad")
     damper_coupling: Numbers = parameter(0.0, unit="m s/rad")
-    curve: Numbers | None = parameter(None, shape=(None, 2), unit="m, N")
+    curve: Numbers | None = parameter(None, shape=(None, 2), unit="m, N", range="curve")
     gate_width: Numbers | None = parameter(None, unit="m", range="positive")
     type: str = eqx.field(default="linear", static=True)
     interpolation: str = eqx.field(default="linear", static=True)
@@ -62,6 +61,7 @@ class LinearSpringDamper(AbstractForce):
     dof_constraint: tuple[bool, bool, bool] = eqx.field(default=(False, False, False), static=True)
     mask: str = eqx.field(default="force", static=True)
 
+    exerted: ClassVar[tuple[str, ...]] = ("force", "force_local", "torque0", "torque1")
     measured: ClassVar[tuple[str, ...]] = ("reference_length",)
 
     @property
@@ -70,16 +70,10 @@ class LinearSpringDamper(AbstractForce):
 
     def check(self, name, sizes):
         for field, choices in _CHOICES.items():
-            if getattr(self, field) not in choices:
-                raise ModelError(f"'{name}': {field} must be one of {choices}, got {getattr(self, field)!r}.")
-        if len(self.dof_constraint) != 3 or not all(isinstance(d, bool) for d in self.dof_constraint):
-            raise ModelError(f"'{name}': dof_constraint must be three booleans, got {self.dof_constraint!r}.")
+            check_choice(name, field, getattr(self, field), choices)
+        check_dof_constraint(name, self.dof_constraint)
         if (self.type == "tabular") != (self.curve is not None):
             raise ModelError(f"'{name}': a curve is needed for type='tabular' and only there.")
-        if self.curve is not None and not isinstance(self.curve, jax.core.Tracer):
-            stretches = np.asarray(self.curve)[..., 0]
-            if stretches.shape[-1] < 2 or not np.all(np.diff(stretches) > 0):
-                raise ModelError(f"'{name}': curve needs two rows or more with increasing stretch.")
 
     def measure(self, config):
         displacement, _ = self._masked(config[1].p - config[0].p)
@@ -98,7 +92,7 @@ class LinearSpringDamper(AbstractForce):
         return self._laws(config, flow)
 
     def energy(self, t, config):
-        if self.type != "linear":
+        if self.type != "linear" or (self.mask == "force" and any(self.dof_constraint)):
             return None
         displacement, _ = self._masked(config[1].p - config[0].p)
         stretch = length_and_direction(displacement)[0] - self.reference_length + self.preload

@@ -1,9 +1,10 @@
 """Loads: connectors with one marker. Every load is a number or a function of time."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 
+from .._errors import ModelError
 from .._frames import Coordinates, Frame, Point, Wrench
 from .._parameters import parameter
 from .._rotations import multiply
@@ -20,7 +21,7 @@ class Force(AbstractForce):
     **Outputs:** `force`, in the world frame.
     """
 
-    load_vector: Numbers = parameter(shape=(3,), unit="N")
+    load_vector: Numbers = parameter(shape=(3,), unit="N", of_time=True)
     body_fixed: bool = eqx.field(default=False, static=True)
 
     @property
@@ -32,7 +33,7 @@ class Force(AbstractForce):
         return (Wrench(force, 0 * force),) if self.body_fixed else (force,)
 
     def outputs(self, t, config, flow) -> dict[str, Any]:
-        return dict(force=_in_world(value_at(t, self.load_vector), config, self.body_fixed))
+        return dict(force=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
 
 
 class Torque(AbstractForce):
@@ -44,8 +45,10 @@ class Torque(AbstractForce):
     **Outputs:** `torque`, in the world frame.
     """
 
-    load_vector: Numbers = parameter(shape=(3,), unit="N m")
+    load_vector: Numbers = parameter(shape=(3,), unit="N m", of_time=True)
     body_fixed: bool = eqx.field(default=False, static=True)
+
+    exerted: ClassVar[tuple[str, ...]] = ("torque",)
 
     @property
     def ports(self):
@@ -56,7 +59,7 @@ class Torque(AbstractForce):
         return (Wrench(0 * torque, torque),)
 
     def outputs(self, t, config, flow) -> dict[str, Any]:
-        return dict(torque=_in_world(value_at(t, self.load_vector), config, self.body_fixed))
+        return dict(torque=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
 
 
 class CoordinateLoad(AbstractForce):
@@ -67,17 +70,23 @@ class CoordinateLoad(AbstractForce):
     **Outputs:** `load`.
     """
 
-    load: Numbers = parameter(unit="N or N m")
+    load: Numbers = parameter(unit="N or N m", of_time=True)
+
+    exerted: ClassVar[tuple[str, ...]] = ("load",)
 
     @property
     def ports(self):
         return (Coordinates(),)
 
+    def check(self, name, sizes):
+        if sizes != (1,):
+            raise ModelError(f"'{name}' acts on one coordinate, its marker has {sizes[0]}: pass on=body.coordinate(i).")
+
     def effort(self, t, config, flow):
-        return (value_at(t, self.load)[None],)
+        return (value_at(t, self.load, "load")[None],)
 
     def outputs(self, t, config, flow) -> dict[str, Any]:
-        return dict(load=value_at(t, self.load))
+        return dict(load=value_at(t, self.load, "load"))
 
 
 def _in_world(vector, config, body_fixed):

@@ -5,11 +5,10 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._errors import ModelError
 from .._frames import Planar, PlanarWrench
 from .._parameters import parameter
 from .._types import Numbers
-from ._connector import AbstractForce
+from ._connector import AbstractForce, check_dof_constraint
 
 
 class RotationalSpringDamper(AbstractForce):
@@ -31,6 +30,7 @@ class RotationalSpringDamper(AbstractForce):
     reference_angle: Numbers | None = parameter(None, unit="rad")
     dof_constraint: tuple[bool, bool, bool] = eqx.field(default=(False, False, False), static=True)
 
+    exerted: ClassVar[tuple[str, ...]] = ("torque",)
     measured: ClassVar[tuple[str, ...]] = ("reference_angle",)
 
     @property
@@ -38,8 +38,7 @@ class RotationalSpringDamper(AbstractForce):
         return (Planar(turning=True), Planar(turning=True))
 
     def check(self, name, sizes):
-        if len(self.dof_constraint) != 3 or not all(isinstance(d, bool) for d in self.dof_constraint):
-            raise ModelError(f"'{name}': dof_constraint must be three booleans, got {self.dof_constraint!r}.")
+        check_dof_constraint(name, self.dof_constraint)
 
     def measure(self, config):
         return {"reference_angle": config[1].angle - config[0].angle}

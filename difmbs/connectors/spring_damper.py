@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from .._parameters import parameter
 from .._rotations import length_and_direction
 from .._types import Numbers, UserFunction
-from ._connector import AbstractForce, two_points
+from ._connector import AbstractForce, check_function, returned, two_points
 
 
 class SpringDamper(AbstractForce):
@@ -37,6 +37,9 @@ class SpringDamper(AbstractForce):
     def ports(self):
         return two_points()
 
+    def check(self, name, sizes):
+        check_function(name, "spring_force_user_function", self.spring_force_user_function)
+
     def effort(self, t, config, flow):
         force = self._laws(t, config, flow)["force"]
         return force, -force
@@ -61,6 +64,7 @@ class SpringDamper(AbstractForce):
             # k dp instead of k L u: the same away from L = 0, and differentiable there.
             force = self.stiffness * displacement + (beside - self.stiffness * self.reference_length) * direction
         else:
-            f = self.spring_force_user_function(t, stretch, rate, self.stiffness, self.damping, self.force)
+            arguments = (t, stretch, rate, self.stiffness, self.damping, self.force)
+            f = returned("spring_force_user_function", (), self.spring_force_user_function, *arguments)
             force = f * direction
         return dict(distance=length, displacement=displacement, velocity=velocity, force=force, force_local=f)

@@ -5,6 +5,7 @@ output inside it. Step size and times are held constant.
 """
 
 import abc
+import dataclasses
 from typing import Any
 
 import diffrax
@@ -144,9 +145,17 @@ class Explicit(AbstractOneStep):
         return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
 
 
-def one_step(solver: diffrax.AbstractSolver) -> AbstractOneStep:
-    plain = isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau)
-    return Explicit(solver) if plain else AnySolver(solver)
+def one_step(solver: diffrax.AbstractSolver, rtol: float) -> AbstractOneStep:
+    """The solver, ready for both modes of differentiation; `rtol` is the run's tolerance."""
+    if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
+        return Explicit(solver)
+    if isinstance(solver, diffrax.AbstractDIRK):
+        # Diffrax's own loop fills in these two; its default loop over stages has no forward mode.
+        solver = dataclasses.replace(solver, scan_kind="bounded")
+        if isinstance(solver.root_finder, diffrax.VeryChord):
+            tight = diffrax.VeryChord(rtol=0.1 * rtol, atol=0.1 * rtol)
+            solver = eqx.tree_at(lambda s: s.root_finder, solver, tight)
+    return AnySolver(solver)
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:

@@ -1,0 +1,191 @@
+"""Constraint equations on all levels, their Jacobians, multipliers and outputs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+from . import cases
+from .test_jacobians import markers
+
+X0, X1 = np.array([[1.0, 2.0, -1.0]]), np.array([[0.5, -1.0, 0.3]])
+Y0, Y1 = np.array([[0.2, -0.1, 0.4]]), np.array([[-0.3, 0.6, 0.1]])
+
+
+def swinging(t):
+    return 1.2 + 0.3 * jnp.sin(2 * t)
+
+
+def user(t, q, q_t, velocity_level):
+    return jnp.stack([q[0] * q[3] - q[1], jnp.sin(q[4]) + q[2] * t])
+
+
+CONSTRAINTS = {
+    "distance": lambda: mbs.DistanceConstraint(1.3),
+    "distance of time": lambda: mbs.DistanceConstraint(swinging),
+    "coordinates": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, [0.7]),
+    "coordinates, linear": lambda: mbs.CoordinateVectorConstraint(X0, X1),
+    "coordinates of time": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, lambda t: jnp.stack([t**3])),
+    "coordinates, velocity": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, [0.7], velocity_level=True),
+    "coordinates, user": lambda: mbs.CoordinateVectorConstraint(constraint_user_function=user),
+}
+PAIRS = [("distance", p) for p in cases.PAIRINGS] + [("distance of time", "spatial-spatial")]
+PAIRS += [(c, "point-point") for c in CONSTRAINTS if c.startswith("coord")]
+
+
+def constrained(constraint, pairing):
+    rng = np.random.default_rng(0)
+    model = mbs.Model(gravity=(0.3, -9.81, 0.5))
+    ends = [end(model, name, rng) for end, name in zip(cases.PAIRINGS[pairing], "ab", strict=True)]
+    if constraint.startswith("coord"):
+        ends = [end.coordinates for end in ends]
+    model.add("link", CONSTRAINTS[constraint](), between=tuple(ends))
+    return model.assemble()
+
+
+@pytest.mark.parametrize(("constraint", "pairing"), PAIRS)
+def test_levels_are_the_time_derivatives_of_each_other(constraint, pairing):
+    """Along any motion q(t) with accelerations v': d/dt of the position level, and G v' - gamma = c''."""
+    system = constrained(constraint, pairing)
+    equations = mbs.constraint_equations(system, "link")
+    q, v = (x[0] for x in cases.states(system, 1))
+    t, acceleration = jnp.asarray(0.4), jnp.asarray(np.random.default_rng(5).normal(size=v.size))
+    along = (jnp.ones(()), system.rate(q, v), acceleration)
+    levels = equations(q, v, {}, t)
+    if levels.position is not None:
+        rate = jax.jvp(lambda t, q, v: equations(q, v, {}, t).position, (t, q, v), along)[1]
+        np.testing.assert_allclose(levels.velocity, rate, atol=1e-12)
+    second = jax.jvp(lambda t, q, v: equations(q, v, {}, t).velocity, (t, q, v), along)[1]
+    np.testing.assert_allclose(second, levels.jacobian @ acceleration - levels.acceleration, atol=1e-11)
+
+
+@pytest.mark.parametrize("pairing", cases.PAIRINGS)
+def test_distance_equals_the_formulas(pairing):
+    """C_q = [-u J0, u J1], c' = u dv, gamma = -[(|dv|^2 - (u dv)^2) / L + u (J1' v1 - J0' v0)]."""
+    system = constrained("distance", pairing)
+    equations = jax.jit(mbs.constraint_equations(system, "link"))
+    for q, v in zip(*cases.states(system, 10), strict=True):
+        m0, m1 = markers(system, pairing, np.asarray(q), np.asarray(v))
+        dp, dv = m1.p - m0.p, m1.v - m0.v
+        L = np.linalg.norm(dp)
+        u = dp / L
+        levels = equations(q, v)
+        blocks = [-u @ m0.J, u @ m1.J]
+        np.testing.assert_allclose(levels.jacobian[0], np.concatenate(blocks), atol=1e-12)
+        np.testing.assert_allclose(levels.position, [L - 1.3], atol=1e-12)
+        np.testing.assert_allclose(levels.velocity, [u @ dv], atol=1e-12)
+        velocities = np.split(np.asarray(v), [m0.J.shape[1]])
+        bend = sum(s * u @ (m.H @ velocity_change(m, w)) for s, m, w in ((-1, m0, velocities[0]), (1, m1, velocities[1])))
+        gamma = -((dv @ dv - (u @ dv) ** 2) / L + bend)
+        np.testing.assert_allclose(levels.acceleration, [gamma], atol=1e-10)
+
+
+def velocity_change(marker, v):
+    """H v is d(J v)/dt without accelerations."""
+    return v
+
+
+def test_coordinate_vector_equals_the_formulas():
+    system = constrained("coordinates", "point-point")
+    q, v = (np.asarray(x[0]) for x in cases.states(system, 1))
+    levels = mbs.constraint_equations(system, "link")(jnp.asarray(q), jnp.asarray(v))
+    q0, q1, v0, v1 = q[:3], q[3:], v[:3], v[3:]
+    np.testing.assert_allclose(levels.position, X1 @ q1 + Y1 @ q1**2 - X0 @ q0 - Y0 @ q0**2 - 0.7, atol=1e-13)
+    rate = X1 @ v1 + 2 * Y1 @ (q1 * v1) - X0 @ v0 - 2 * Y0 @ (q0 * v0)
+    np.testing.assert_allclose(levels.velocity, rate, atol=1e-13)
+    np.testing.assert_allclose(levels.jacobian, np.hstack([-(X0 + 2 * Y0 * q0), X1 + 2 * Y1 * q1]), atol=1e-13)
+    np.testing.assert_allclose(levels.acceleration, -2 * (Y1 @ v1**2 - Y0 @ v0**2), atol=1e-13)
+    # The document squares the velocities instead, which is not the derivative of its position equation.
+    literal = X1 @ v1 + Y1 @ v1**2 - X0 @ v0 - Y0 @ v0**2
+    assert np.abs(literal - rate).max() > 1e-3
+
+
+def test_velocity_level_pushes_along_the_gradient():
+    system = constrained("coordinates, velocity", "point-point")
+    q, v = (np.asarray(x[0]) for x in cases.states(system, 1))
+    levels = mbs.constraint_equations(system, "link")(jnp.asarray(q), jnp.asarray(v))
+    q0, q1 = q[:3], q[3:]
+    assert levels.position is None
+    np.testing.assert_allclose(levels.jacobian, np.hstack([-(X0 + 2 * Y0 * q0), X1 + 2 * Y1 * q1]), atol=1e-13)
+    np.testing.assert_allclose(levels.velocity, levels.jacobian @ v - 0.7, atol=1e-13)
+
+
+def hanging(law, first_is_ground, coordinates=False):
+    """A mass of 2 kg below a fixed point, at rest."""
+    model = mbs.Model(gravity=(0, 0, -9.81))
+    mass = model.add("mass", mbs.MassPoint(2.0), position=(0, 0, -1.0))
+    ends = (model.ground, mass.coordinates if coordinates else mass)
+    model.add("link", law, between=ends if first_is_ground else ends[::-1])
+    system = model.assemble()
+    return mbs.Outputs(system, 0.0, *system.initial_state())
+
+
+@pytest.mark.parametrize("first_is_ground", [True, False])
+def test_multipliers_have_the_documented_signs(first_is_ground):
+    rod = hanging(mbs.DistanceConstraint(1.0), first_is_ground)
+    np.testing.assert_allclose(rod["link.force"], 19.62)
+    np.testing.assert_allclose(rod["link.distance"], 1.0)
+    np.testing.assert_allclose(rod["mass.acceleration"], 0, atol=1e-12)
+    row = np.array([[0, 0, 1.0]])
+    law = mbs.CoordinateVectorConstraint(**{f"scaling_marker{int(first_is_ground)}": row}, offset=[-1.0 if first_is_ground else 1.0])
+    held = hanging(law, first_is_ground, coordinates=True)
+    np.testing.assert_allclose(held["link.force"], [-19.62 if first_is_ground else 19.62])
+    np.testing.assert_allclose(held["link.constraint_equation"], [0.0], atol=1e-12)
+    np.testing.assert_allclose(held["link.displacement"], np.array([0, 0, -1.0]) * (1 if first_is_ground else -1))
+
+
+def test_pendulum_force_in_motion():
+    """A turning mass on a rod of length L: tension m v^2 / L + m g cos(angle)."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    angle, L, m, v = 0.4, 0.8, 1.7, 2.3
+    place, along = np.array([np.sin(angle), -np.cos(angle)]), np.array([np.cos(angle), np.sin(angle)])
+    mass = model.add("mass", mbs.MassPoint2D(m), position=L * place, velocity=v * along)
+    model.add("rod", mbs.DistanceConstraint(L), between=(model.ground, mass))
+    system = model.assemble()
+    found = mbs.Outputs(system, 0.0, *system.initial_state())
+    np.testing.assert_allclose(found["rod.force"], m * v**2 / L + m * 9.81 * np.cos(angle), rtol=1e-12)
+    swing = -9.81 * np.sin(angle) * along - v**2 / L * place
+    np.testing.assert_allclose(found["mass.acceleration"][:2], swing, rtol=1e-12)
+
+
+def test_gradient_of_a_multiplier():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    mass = model.add("mass", mbs.MassPoint2D(1.5), position=(0.6, -0.8), velocity=(0.8, 0.6))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, mass))
+    system = model.assemble()
+
+    def force(m):
+        return mbs.Outputs(system.with_params({"mass": {"mass": m}}), 0.0, *system.initial_state())["rod.force"]
+
+    np.testing.assert_allclose(jax.grad(force)(jnp.asarray(1.5)), 1.0 + 9.81 * 0.8, rtol=1e-12)
+
+
+def test_user_functions_in_exudyns_form():
+    def law(mbs_, t, item, stretch, rate, stiffness, damping, force):
+        assert mbs_ is None
+        return stiffness * stretch + damping * rate + force
+
+    forces = []
+    for function in (None, mbs.exudyn_function(law)):
+        model = mbs.Model()
+        a = model.add("a", mbs.MassPoint(1.0), position=(1.4, 0, 0), velocity=(0.3, 0, 0))
+        spring = mbs.SpringDamper(1.0, 20.0, 3.0, 0.5, spring_force_user_function=function)
+        model.add("spring", spring, between=(model.ground, a))
+        system = model.assemble()
+        forces.append(mbs.connector_force(system, "spring")(*system.initial_state()))
+    np.testing.assert_allclose(forces[0], forces[1], rtol=1e-13)
+
+
+def test_user_jacobian_is_checked_and_not_used():
+    circle = lambda t, q, q_t, level: jnp.sum(q * q)[None] - 1
+    model = mbs.Model()
+    mass = model.add("mass", mbs.MassPoint2D(1.0), position=(0.6, 0.8))
+    right = mbs.CoordinateVectorConstraint(
+        constraint_user_function=circle, jacobian_user_function=lambda t, q, q_t, level: (2 * q)[None]
+    )
+    model.add("circle", right, between=(model.ground, mass.coordinates))
+    system = model.assemble()
+    levels = mbs.constraint_equations(system, "circle")(*system.initial_state())
+    np.testing.assert_allclose(levels.jacobian, [[1.2, 1.6]], rtol=1e-13)

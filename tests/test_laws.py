@@ -1,0 +1,201 @@
+"""Closed forms of single laws: planar springs, curves, loads, fields."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+from .cases import INERTIA, TABLE
+
+
+def planar(law, distance=2.0, speed=(0.5, 0.0), angles=(0.0, 0.3), spins=(0.0, 0.7), ends=((0, 0), (0, 0))):
+    """Two planar bodies on the x axis: child "a" at the origin, parent "b"."""
+    model = mbs.Model()
+    a = model.add("a", mbs.RigidBody2D(1.0, 0.2), angle=angles[0], angular_velocity=spins[0])
+    b = model.add(
+        "b", mbs.RigidBody2D(1.0, 0.2), position=(distance, 0), angle=angles[1], velocity=speed, angular_velocity=spins[1]
+    )
+    model.add("link", law, between=(a.at(*ends[0]), b.at(*ends[1])))
+    system = model.assemble()
+    state = system.initial_state()
+    return np.asarray(mbs.connector_force(system, "link")(*state)), mbs.Outputs(system, 0.0, *state)
+
+
+def test_force_of_a_linear_spring():
+    force, found = planar(mbs.LinearSpringDamper(40.0, 3.0, 0.1, 1.5))
+    f = 40 * (2.0 - 1.5 + 0.1) + 3 * 0.5
+    np.testing.assert_allclose(force, [f, 0, 0, -f, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(found["link.force_local"], f)
+    np.testing.assert_allclose(found["link.stretch"], 0.6)
+
+
+def test_free_length_and_angle_are_measured_at_the_start():
+    force, _ = planar(mbs.LinearSpringDamper(40.0), ends=((0, 0.3), (0.2, -0.1)))
+    np.testing.assert_allclose(force, 0, atol=1e-12)
+    force, _ = planar(mbs.RotationalSpringDamper(5.0))
+    np.testing.assert_allclose(force, 0, atol=1e-12)
+    model = mbs.Model()
+    row = model.add("row", mbs.MassPoint(np.ones(3)), position=[(1, 0, 0), (3, 0, 0), (7, 0, 0)])
+    model.add("spring", mbs.LinearSpringDamper(1.0), between=([model.ground, row[0], row[1]], row))
+    np.testing.assert_allclose(model.assemble().params()["spring"]["reference_length"], [1, 2, 4])
+
+
+@pytest.mark.parametrize(("kind", "distance", "acts"), [("tensile", 2.0, 1), ("tensile", 1.0, 0), ("compressive", 2.0, 0), ("compressive", 1.0, 1)])
+@pytest.mark.parametrize("gate_damper", [True, False])
+def test_one_sided_springs(kind, distance, acts, gate_damper):
+    law = mbs.LinearSpringDamper(40.0, 3.0, 0.0, 1.5, type=kind, gate_damper=gate_damper)
+    force, _ = planar(law, distance)
+    f = acts * 40 * (distance - 1.5) + 3 * 0.5 * (acts if gate_damper else 1)
+    np.testing.assert_allclose(force[0], f, atol=1e-12)
+
+
+def test_soft_gate_tends_to_the_sharp_one():
+    for kind in ("tensile", "compressive"):
+        for distance in (1.2, 1.8):
+            sharp, _ = planar(mbs.LinearSpringDamper(40.0, 3.0, 0.0, 1.5, type=kind), distance)
+            soft, _ = planar(mbs.LinearSpringDamper(40.0, 3.0, 0.0, 1.5, type=kind, gate_width=0.005), distance)
+            np.testing.assert_allclose(soft, sharp, atol=1e-10)
+    middle, _ = planar(mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.5, type="tensile", gate_width=0.2), 1.5)
+    np.testing.assert_allclose(middle[0], 40 * 0.2 * np.log(2))
+
+
+def tabular(stretch, **options):
+    law = mbs.LinearSpringDamper(0.0, 0.0, 0.0, 5.0, type="tabular", curve=TABLE, **options)
+    return planar(law, 5.0 + stretch)[0][0]
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "smooth"])
+def test_tabular_springs_pass_through_their_points(interpolation):
+    for stretch, force in TABLE:
+        np.testing.assert_allclose(tabular(stretch, interpolation=interpolation), force, atol=1e-12)
+
+
+def test_tabular_springs_between_and_outside_their_points():
+    np.testing.assert_allclose(tabular(0.35), 1.5, atol=1e-12)
+    np.testing.assert_allclose(tabular(4.0), 5.0)
+    np.testing.assert_allclose(tabular(-3.0), -9.0)
+    np.testing.assert_allclose(tabular(4.0, extrapolate="linear"), 5 + 1.5 * 2 / 1.8, rtol=1e-12)
+    from scipy.interpolate import PchipInterpolator
+
+    inner = np.linspace(-1.9, 2.4, 23)
+    smooth = np.array([tabular(s, interpolation="smooth") for s in inner[4:8]])
+    # Inside the table the tangents at inner points are those of scipy's monotone cubic.
+    np.testing.assert_allclose(smooth, PchipInterpolator(*TABLE.T)(inner[4:8]), atol=2.0)
+    values = np.array([tabular(s, interpolation="smooth") for s in inner])
+    assert np.all(np.diff(values) > 0)
+
+
+def test_masks():
+    law = lambda **options: mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.0, dof_constraint=(True, False, True), **options)
+    ends = ((0, 0), (0, 1.0))
+    force, _ = planar(law(), 1.0, ends=ends, angles=(0, 0))
+    f = 40 * (np.sqrt(2) - 1) / np.sqrt(2)
+    np.testing.assert_allclose(force, [0, f, 0, 0, -f, 0], atol=1e-12)
+    force, _ = planar(law(mask="kinematic"), 1.0, ends=((0, 0), (0, 1.5)), angles=(0, 0))
+    np.testing.assert_allclose(force, [0, 20, 0, 0, -20, 0], atol=1e-12)
+
+
+def test_eccentric_spring_turns_its_body():
+    force, found = planar(mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.0), ends=((0, 0), (0, 0.5)), angles=(0, 0), speed=(0, 0), spins=(0, 0))
+    L = np.hypot(2, 0.5)
+    pull = 40 * (L - 1) * np.array([2, 0.5]) / L
+    np.testing.assert_allclose(force, [*pull, 0, *-pull, 0.5 * pull[0]], rtol=1e-12)
+    np.testing.assert_allclose(found["link.torque1"], 0.5 * pull[0])
+
+
+def test_rotational_coupling():
+    force, found = planar(mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.0, 0.05, 0.02))
+    torque = 40.0 * (0.05 * 0.3 + 0.02 * 0.7)
+    np.testing.assert_allclose(force[[2, 5]], [torque, -torque], rtol=1e-12)
+    np.testing.assert_allclose([found["link.torque0"], found["link.torque1"]], [torque, -torque])
+
+
+def test_isotropic_damper_brakes_sideways():
+    force, _ = planar(mbs.LinearSpringDamper(0.0, 7.0, 0.0, 1.0, damper="isotropic"), speed=(0, 1))
+    np.testing.assert_allclose(force[:2], [0, 7], atol=1e-12)
+    force, _ = planar(mbs.LinearSpringDamper(0.0, 7.0, 0.0, 1.0), speed=(0, 1))
+    np.testing.assert_allclose(force[:2], 0, atol=1e-12)
+
+
+def test_rotational_spring_counts_full_turns():
+    force, found = planar(mbs.RotationalSpringDamper(5.0, 0.4, 0.1, 0.0), angles=(0.0, 4 * np.pi + 0.3))
+    torque = 5 * (4 * np.pi + 0.4) + 0.4 * 0.7
+    np.testing.assert_allclose(force[[2, 5]], [torque, -torque], rtol=1e-12)
+    np.testing.assert_allclose(found["link.rotation"], 4 * np.pi + 0.3)
+    force, found = planar(mbs.RotationalSpringDamper(5.0, 0.4, dof_constraint=(False, False, True)))
+    np.testing.assert_allclose(force, 0)
+
+
+TURN = np.array([0.3, -0.6, 0.9])
+
+
+@pytest.mark.parametrize("body_fixed", [False, True])
+def test_force_and_torque_on_a_spatial_body(body_fixed):
+    from scipy.spatial.transform import Rotation
+
+    R = Rotation.from_rotvec(TURN).as_matrix()
+    f, m, s = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.2, -0.7]), np.array([0.2, 0.1, -0.3])
+    model = mbs.Model()
+    body = model.add("body", mbs.RigidBody(2.0, INERTIA), rotation=TURN)
+    model.add("push", mbs.Force(f, body_fixed), on=body.at(*s))
+    model.add("twist", mbs.Torque(m, body_fixed), on=body)
+    system = model.assemble()
+    state = system.initial_state()
+    world_f, world_m = (R @ f, R @ m) if body_fixed else (f, m)
+    push, twist = (np.asarray(mbs.connector_force(system, n)(*state)) for n in ("push", "twist"))
+    np.testing.assert_allclose(push[:3], world_f, atol=1e-13)
+    np.testing.assert_allclose(push[3:], np.cross(s, R.T @ world_f), atol=1e-13)
+    np.testing.assert_allclose(twist, [0, 0, 0, *(R.T @ world_m)], atol=1e-13)
+    found = mbs.Outputs(system, 0.0, *state)
+    np.testing.assert_allclose(found["push.force"], world_f, atol=1e-13)
+    np.testing.assert_allclose(found["twist.torque"], world_m, atol=1e-13)
+
+
+def test_loads_of_time():
+    model = mbs.Model()
+    a = model.add("a", mbs.MassPoint(2.0))
+    b = model.add("b", mbs.Mass1D(2.0))
+    model.add("push", mbs.Force(lambda t: jnp.stack([jnp.cos(t), 0 * t, t])), on=a)
+    model.add("pull", mbs.CoordinateLoad(lambda t: 3 * t**2), on=b.coordinate(0))
+    solution = mbs.simulate(model.assemble(), t1=1.5, rtol=1e-10, atol=1e-12)
+    t = np.asarray(solution.t)
+    np.testing.assert_allclose(solution["a.velocity"], np.stack([np.sin(t) / 2, 0 * t, t**2 / 4], axis=1), atol=1e-9)
+    np.testing.assert_allclose(solution["b.velocity"][:, 0], t**3 / 2, atol=1e-9)
+    np.testing.assert_allclose(solution["pull.load"], 3 * t**2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("softening", ["document", "plummer"])
+@pytest.mark.parametrize("own_mass", [True, False])
+def test_all_pairs_equal_single_connectors(softening, own_mass):
+    """70 bodies, so that there is more than one tile, on bodies of three kinds."""
+    rng = np.random.default_rng(1)
+    masses = rng.uniform(0.5, 2.0, 70)
+    position = rng.normal(size=(70, 3))
+    position[:, 2] = np.where(np.arange(70) < 6, 0, position[:, 2])
+    law = dict(gravitational_constant=0.3, min_distance_regularization=0.4, softening=softening)
+    together, pairs = mbs.Model(), mbs.Model()
+    for model in (together, pairs):
+        flat = model.add("flat", mbs.RigidBody2D(masses[:6], 0.1), position=position[:6, :2])
+        points = model.add("points", mbs.MassPoint(masses[6:]), position=position[6:])
+        bodies = [flat[:3], points[:10], flat[3:], points[10:]]
+        order = [*range(3), *range(6, 16), *range(3, 6), *range(16, 70)]
+        if model is together:
+            explicit = None if own_mass else 2 * masses[order]
+            model.add("all", mbs.AllPairsGravity(law["gravitational_constant"], explicit, law["min_distance_regularization"], softening), on=bodies)
+        else:
+            handles = [h for group in bodies for h in group]
+            i, j = np.triu_indices(70, 1)
+            factor = 1.0 if own_mass else 2.0
+            explicit = dict(mass0=factor * masses[order][i], mass1=factor * masses[order][j])
+            model.add("pairs", mbs.ConnectorGravity(**law, **explicit), between=([handles[k] for k in i], [handles[k] for k in j]))
+    systems = together.assemble(), pairs.assemble()
+    forces = [np.asarray(s.applied_forces(0.0, *s.initial_state())) for s in systems]
+    np.testing.assert_allclose(forces[0], forces[1], rtol=1e-11, atol=1e-12 * np.abs(forces[1]).max())
+    energies = [float(s.potential_energy(0.0, s.initial_state()[0])) for s in systems]
+    np.testing.assert_allclose(energies[0], energies[1], rtol=1e-11)
+    found = mbs.Outputs(systems[0], 0.0, *systems[0].initial_state())["all.force"]
+    np.testing.assert_allclose(np.sum(found, axis=0), 0, atol=1e-11)
+    slope = jax.jit(jax.grad(lambda q: systems[0].potential_energy(0.0, q)))(systems[0].initial_state()[0])
+    np.testing.assert_allclose(-np.asarray(slope), forces[0], atol=1e-10 * np.abs(forces[0]).max())
