@@ -14,7 +14,7 @@ from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
 from ._index import Index
 from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
-from .connectors import AbstractConnector, AbstractConstraint, AbstractField
+from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
 from .sensors import AbstractSensor
 from .system import Element, Home, Part, Stored, Structure, System
 
@@ -130,14 +130,15 @@ class _Builder:
         kind = "constraints" if isinstance(record.element, AbstractConstraint) else "forces"
         law = _described(record.name, record.element, specs_of(record.element))
         points = [_points(record.name, f"marker{i}", side) for i, side in enumerate(record.places)]
-        parts, done, passed = [], 0, [0] * len(points)
+        parts: list[Part] = []
+        done, passed = 0, [0] * len(points)
         for segment in _segments(record):
             positions = done + np.arange(len(segment[0]))
             tree, elsewhere = {"element": law}, {}
-            for i, place in enumerate(segment):
-                if place.points is not None:
-                    tree[f"marker{i}"] = points[i]
-                    elsewhere[points[i].name] = passed[i] + np.arange(len(place))
+            for i, (place, leaf) in enumerate(zip(segment, points, strict=True)):
+                if place.points is not None and leaf is not None:
+                    tree[f"marker{i}"] = leaf
+                    elsewhere[leaf.name] = passed[i] + np.arange(len(place))
                     passed[i] += len(place)
             slots = tuple(self._slot(p, port) for p, port in zip(segment, record.element.ports, strict=True))
             part = self._add(kind, tree, (slots, record.active), positions, elsewhere, self._rows(segment))
@@ -203,6 +204,12 @@ class _Builder:
     def _rows(self, segment: tuple[Place, ...]) -> list[np.ndarray]:
         return [self.elements[p.body].parts[0].instances.rows[p.rows] for p in segment]
 
+    def _connector_groups(self, kind: str) -> tuple[ConnectorGroup, ...]:
+        return tuple(
+            ConnectorGroup(group.stack(), group.slots(slots), group.count, active)
+            for ((slots, active, *_), *_), group in self.groups[kind].items()
+        )
+
     def finish(self, gravity: Any) -> System:
         groups = [group for kind in KINDS for group in self.groups[kind].values()]
         numbers = {id(group): n for n, group in enumerate(groups)}
@@ -214,20 +221,14 @@ class _Builder:
             )
             for path, parts in self.stored.items()
         }
-        homes["gravity", "acceleration"] = Home(
-            (3,), Spec((3,), "m/s^2"), (Stored(len(groups), 0, Index([0]), None),)
-        )
+        homes["gravity", "acceleration"] = Home((3,), Spec((3,), "m/s^2"), (Stored(len(groups), 0, Index([0]), None),))
         structure = Structure(
             tuple(_body_groups(self.groups["bodies"])),
-            *(
-                tuple(
-                    ConnectorGroup(g.stack(), g.slots(slots), g.count, active)
-                    for ((slots, active, *_), *_), g in self.groups[kind].items()
-                )
-                for kind in ("forces", "fields", "constraints")
-            ),
+            self._connector_groups("forces"),
+            self._connector_groups("fields"),
+            self._connector_groups("constraints"),
             tuple(
-                SensorGroup(g.stack(), *g.slots(slots), sensor)
+                SensorGroup(g.stack(), g.slots(slots)[0], sensor)
                 for ((slots, sensor, _), *_), g in self.groups["sensors"].items()
             ),
             self.elements,

@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._errors import ModelError
 from ._frames import AbstractPort, Marker
 from ._index import Index
 from .bodies import AbstractBody
-from .connectors import AbstractConnector
+from .connectors._connector import AbstractConnector
 from .sensors import AbstractSensor
 
 Leaves = tuple[Any, ...]
@@ -77,7 +78,7 @@ class Slot:
 
     body: int
     rows: Index
-    port: AbstractPort | None
+    port: Any
     coordinate: int | None
 
     def select(self, instances: Index) -> "Slot":
@@ -109,7 +110,7 @@ class Local(eqx.Module):
     Of a whole group: the same with a leading axis of instances on every array, which `each` maps over.
     """
 
-    law: AbstractConnector | None
+    law: Any
     markers: tuple[Marker, ...]
     bodies: tuple[AbstractBody, ...]
     q: tuple[Any, ...]
@@ -135,8 +136,10 @@ class Local(eqx.Module):
     def pull_back(self, effort) -> tuple[Any, ...]:
         """Generalized forces that do the same work as the efforts at the markers: the transposed flow map."""
         flow, transposed = jax.vjp(lambda v: self.at(self.q, v).flow(), self.v)
-        leaves = [jnp.broadcast_to(e, f.shape) for e, f in zip(jax.tree.leaves(effort), jax.tree.leaves(flow), strict=True)]
-        return transposed(jax.tree.unflatten(jax.tree.structure(flow), leaves))[0]
+        found, wanted = ([jnp.shape(x) for x in jax.tree.leaves(tree)] for tree in (effort, flow))
+        if found != wanted:
+            raise ModelError(f"{type(self.law).__name__}.effort must return arrays of shapes {wanted}, got {found}.")
+        return transposed(jax.tree.unflatten(jax.tree.structure(flow), jax.tree.leaves(effort)))[0]
 
     def force(self, t) -> tuple[Any, ...]:
         """The generalized forces that a force law applies to its bodies, one vector for each marker."""
@@ -181,9 +184,6 @@ class Local(eqx.Module):
 
 def with_ties(law: AbstractConnector, bodies: tuple[Any, ...]) -> AbstractConnector:
     """The law with its tied parameters, left at None, filled in from its markers' bodies."""
-    for field, (marker, of_body) in law.ties.items():
-        if getattr(law, field) is None:
-            law = eqx.tree_at(
-                lambda e, f=field: getattr(e, f), law, getattr(bodies[marker], of_body), is_leaf=lambda x: x is None
-            )
-    return law
+    missing = {field: tie for field, tie in law.ties.items() if getattr(law, field) is None}
+    values = [getattr(bodies[marker], of_body) for marker, of_body in missing.values()]
+    return eqx.tree_at(lambda e: [getattr(e, f) for f in missing], law, values, is_leaf=lambda x: x is None)

@@ -28,7 +28,7 @@ class Status(enum.IntEnum):
 
 
 class Trace(NamedTuple):
-    """The accepted steps, each of size `h` from state `y` at `t`; output j, at `outputs[j]`, lies in step `index[j]`."""
+    """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`."""
 
     t: Any
     h: Any
@@ -72,8 +72,8 @@ class Fixed(eqx.Module):
         if record:
             _, after = lax.scan(lambda y, k: (at(k, y)[0],) * 2, y0, jnp.arange(last + 1))
             states = jnp.concatenate([y0[None], after])
-            sizes = np.diff(times)
-            trace = Trace(*(jnp.asarray(x, y0.dtype) for x in (times[:-1], sizes)), states[:-1], wanted, jnp.asarray(index))
+            starts, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
+            trace = Trace(starts, sizes, states[:-1], wanted, jnp.asarray(index))
             ends = jnp.where((wanted <= self.t0)[:, None], y0, states[index + 1])
             outputs = ends if on_grid else jax.vmap(lambda k, y, t: at(k, y, t)[1])(index, states[index], wanted)
         else:
@@ -126,13 +126,16 @@ class Adaptive(eqx.Module):
             return s, (jnp.where(output <= s.t + s.h, y, jnp.nan), jnp.maximum(s.steps - 1, 0))
 
         s, (outputs, index) = lax.scan(until, start, wanted)
-        trace = Trace(*s.recorded, wanted, index) if record else None
+        trace = None
+        if record:
+            times, sizes, states = s.recorded
+            trace = Trace(times, sizes, states, wanted, index)
         return Run(outputs, s.steps, s.rejected, s.status, s.t + s.h, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
-        solver = self.step.solver
-        tnext, controller = self.controller.init(TERM, t0, t1, y0, None, system, solver.func, solver.error_order(TERM))
+        slope = self.step.solver.func
+        tnext, controller = self.controller.init(TERM, t0, t1, y0, None, system, slope, self.step.error_order)
         memory = self.step.begin(system, t0, tnext - t0, y0)
         _, _, dense, *_ = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory)
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
@@ -154,7 +157,7 @@ class Adaptive(eqx.Module):
         # An infinite error makes the controller shrink the step as far as it may.
         keep, reached, tnext, _, controller, problem = self.controller.adapt_step_size(
             t, t + h, s.y1, jnp.where(sound, y, s.y1), system, jnp.where(sound, error, jnp.inf),
-            self.step.solver.error_order(TERM), s.controller,
+            self.step.error_order, s.controller,
         )  # fmt: skip
         keep = keep & sound
         why = jnp.where(sound, Status.dt_min.value, Status.non_finite.value)
@@ -167,7 +170,16 @@ class Adaptive(eqx.Module):
         if recorded is not None:
             place = jnp.maximum(steps - 1, 0)
             recorded = tuple(with_row(x, place, value) for x, value in zip(recorded, kept[:3], strict=True))
-        return _State(*kept, tnext, controller, steps, rejected, status, recorded)
+        after = dict(zip(("t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
+        return _State(
+            tnext=tnext,
+            controller=controller,
+            steps=steps,
+            rejected=rejected,
+            status=status,
+            recorded=recorded,
+            **after,
+        )
 
 
 class _State(NamedTuple):

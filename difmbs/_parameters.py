@@ -17,6 +17,8 @@ from ._errors import ParameterError, did_you_mean
 from ._ranges import RANGES, limits
 
 Path = tuple[str, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """Shape of one instance (None: free), unit, and the range of a parameter's values."""
@@ -66,9 +68,7 @@ def _stacked(value: Any) -> Any:
 
 
 def specs_of(element: Any) -> dict[str, Spec]:
-    return {
-        f.name: f.metadata["parameter"] for f in dataclasses.fields(element) if "parameter" in f.metadata
-    }
+    return {f.name: f.metadata["parameter"] for f in dataclasses.fields(element) if "parameter" in f.metadata}
 
 
 def check_value(where: str, field: str, value: Any, spec: Spec) -> bool:

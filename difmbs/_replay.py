@@ -120,7 +120,9 @@ def _first_order_only(x):
 
 
 def _refuse(primals, tangents):
-    if all(isinstance(t, SymbolicZero) for t in jax.tree.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))):
+    if all(
+        isinstance(t, SymbolicZero) for t in jax.tree.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))
+    ):
         return primals[0], jax.tree.map(_no_tangent, primals[0])
     raise TypeError(
         "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives pass "

@@ -82,7 +82,9 @@ def quaternion_from_vector(phi: Vector3) -> Quaternion:
 class AbstractRotation(eqx.Module):
     """Turns body-fixed vectors into world vectors."""
 
-    dtype: eqx.AbstractVar[Any]
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> Any: ...
 
     @abc.abstractmethod
     def apply(self, vector: Vector3) -> Vector3: ...
@@ -102,7 +104,11 @@ class AbstractRotation(eqx.Module):
 class NoRotation(AbstractRotation):
     """Of the ground, and of bodies without orientation."""
 
-    dtype: Any = eqx.field(static=True)
+    of_type: Any = eqx.field(static=True)
+
+    @property
+    def dtype(self):
+        return self.of_type
 
     def apply(self, vector: Vector3) -> Vector3:
         return vector

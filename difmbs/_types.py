@@ -1,7 +1,7 @@
 """Names for the arrays that appear in public signatures."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jaxtyping import Array, Float
 from numpy import ndarray
@@ -14,6 +14,12 @@ Quaternion: TypeAlias = Float[Array, "4"]
 Matrix: TypeAlias = Float[Array, "_ _"]
 Matrix3: TypeAlias = Float[Array, "3 3"]
 
-Numbers: TypeAlias = float | int | list | tuple | ndarray | Array
+if TYPE_CHECKING:
+    # What is given as numbers is kept as an array; a checker cannot know both sides of the conversion.
+    Numbers: TypeAlias = Any
+    MaybeNumbers: TypeAlias = Any
+else:
+    Numbers: TypeAlias = float | int | list | tuple | ndarray | Array
+    MaybeNumbers: TypeAlias = Numbers | None
 Params: TypeAlias = Mapping[str, Any]
 UserFunction: TypeAlias = Callable[..., Any]

@@ -17,7 +17,7 @@ from ._markers import GROUND, BodyHandle, Place, places
 from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
-from .connectors import AbstractConnector, AbstractField
+from .connectors._connector import AbstractConnector, AbstractField
 from .outputs import Outputs
 from .sensors import AbstractSensor, Output
 from .system import System
@@ -127,7 +127,10 @@ class Model:
             if key not in body.initial:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
                                  f"{did_you_mean(key, body.initial)}")  # fmt: skip
-        values = {key: as_array(initial.get(key, np.zeros(spec.shape))) for key, spec in body.initial.items()}
+        values = {
+            key: as_array(initial.get(key, np.zeros([n or 0 for n in spec.shape or ()])))
+            for key, spec in body.initial.items()
+        }
         counts = self._counts(name, body)
         # Last, because how many instances there are decides what a rotation of shape (3, 3) is.
         for key in sorted(values, key="rotation".__eq__):

@@ -12,7 +12,7 @@ from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._index import Index
 from ._types import Vector
-from .connectors import AbstractConnector
+from .connectors._connector import AbstractConnector
 from .equations import accelerations
 from .sensors import BODY_OUTPUTS, Output
 from .system import Element, System

@@ -87,7 +87,10 @@ class Structure:
         return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
 
     def __repr__(self) -> str:
-        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in ("bodies", "forces", "fields", "constraints")]
+        kinds = [
+            (kind, [n for n, e in self.elements.items() if e.kind == kind])
+            for kind in ("bodies", "forces", "fields", "constraints")
+        ]
         said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
         return f"Structure({said}, {len(self.readings)} sensors)"
 
@@ -139,8 +142,12 @@ class System(eqx.Module):
 
     def params(self) -> dict[str, Any]:
         """All parameters by element and field name; every floating-point number of the model is in it."""
-        flat = {path: self._read(home) for path, home in self.structure.homes.items()}
-        return nest(flat)
+        stacks: Any = (*self.stacks, (self.gravity,))
+        if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(stacks)):
+            # Picked apart on the host: thousands of small reads from the device would take seconds.
+            stacks = jax.tree.map(np.asarray, stacks)
+            return jax.device_put(nest({path: _read(stacks, home) for path, home in self.structure.homes.items()}))
+        return nest({path: _read(stacks, home) for path, home in self.structure.homes.items()})
 
     def with_params(self, params: Params) -> "System":
         """The system with some parameters replaced; `params` has the form of a part of `self.params()`."""
@@ -181,7 +188,9 @@ class System(eqx.Module):
     def each_body(self, function: Callable[..., Any], q: Vector, v: Vector) -> list[Any]:
         """function(body, q, v) of every body: for each group an array with a leading axis of instances."""
         world = self.world(q, v)
-        return [g.each(function, *x) for g, *x in zip(self.structure.bodies, world.bodies, world.q, world.v, strict=True)]
+        return [
+            g.each(function, *x) for g, *x in zip(self.structure.bodies, world.bodies, world.q, world.v, strict=True)
+        ]
 
     def rate(self, q: Vector, v: Vector) -> Vector:
         """dq/dt."""
@@ -337,15 +346,6 @@ class System(eqx.Module):
         indices = of_group(self.structure.bodies[part.group], part.instances.rows)
         return indices[0] if element.single else indices
 
-    def _read(self, home: Home):
-        stacks = (*self.stacks, (self.gravity,))
-        if home.parts[0].positions is None:
-            part = home.parts[0]
-            return stacks[part.stack][part.leaf][int(part.rows.rows[0])]
-        pieces = [part.rows.take(stacks[part.stack][part.leaf]) for part in home.parts]
-        order = np.concatenate([part.positions.rows for part in home.parts])
-        return Index(np.argsort(order)).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
-
     def _checked(self, path: Path, value: Any, home: Home):
         where, field = path[0], ".".join(path[1:])
         value = as_array(value)
@@ -388,6 +388,17 @@ class Field:
 
         _, transposed = jax.vjp(flows, tuple(side.v[0] for side in self.sides))
         return transposed(self.law.forces(t, self.positions()))[0]
+
+
+def _read(stacks: Any, home: Home) -> Any:
+    """A parameter from the rows that hold it."""
+    first = home.parts[0]
+    if first.positions is None:
+        return stacks[first.stack][first.leaf][int(first.rows.rows[0])]
+    rows = [stacks[part.stack][part.leaf][part.rows.rows] for part in home.parts]
+    positions = np.concatenate([part.positions.rows for part in home.parts if part.positions is not None])
+    joined = np.concatenate(rows) if isinstance(rows[0], np.ndarray) else jnp.concatenate(rows)
+    return joined[np.argsort(positions)]
 
 
 def _joined(parts):

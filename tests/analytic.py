@@ -129,7 +129,7 @@ def gravity(m0, m1, strength, minimum, softening):
     if softening == "plummer":
         r = np.sqrt(L * L + minimum * minimum)
         f, slope = strength * L / r**3, strength * (1 / r**3 - 3 * L * L / r**5)
-    elif L >= minimum:
+    elif minimum <= L:
         f, slope = strength / L**2, -2 * strength / L**3
     else:
         D = L**2 + (L - minimum) ** 2

@@ -57,14 +57,15 @@ PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """`conservative`: without damping the effort is minus the derivative of the energy. `objective`: a rigid motion of
-    both bodies, in space or in the plane, turns the force with them."""
+    """A law and what holds for it.
+
+    `conservative`: without damping the effort is minus the derivative of the energy. `planar`: it acts in the x-y plane
+    and sees nothing else. `pairings`: the bodies it can join.
+    """
 
     law: Callable[[], Any]
     conservative: bool = True
-    balanced: bool = True
     planar: bool = False
-    turning: bool = False
     pairings: tuple[str, ...] = tuple(PAIRINGS)
 
 
@@ -104,7 +105,7 @@ CONNECTORS: dict[str, Case] = {
         pairings=TURNING,
     ),
     "RotationalSpringDamper": Case(
-        lambda: mbs.RotationalSpringDamper(5.0, 0.4, 0.1, 0.3), planar=True, turning=True, pairings=TURNING
+        lambda: mbs.RotationalSpringDamper(5.0, 0.4, 0.1, 0.3), planar=True, pairings=TURNING
     ),
 }
 

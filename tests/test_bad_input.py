@@ -690,9 +690,7 @@ RUNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("match", "write", "options"), NUMBERS + NAMES + WIRING + COUNTS + LAWS + PARAMS + RUNS
-)
+@pytest.mark.parametrize(("match", "write", "options"), NUMBERS + NAMES + WIRING + COUNTS + LAWS + PARAMS + RUNS)
 def test_is_refused_by_name(match, write, options):
     refused(write, match, **options)
 
@@ -826,7 +824,9 @@ GARBAGE = st.recursive(
     max_leaves=6,
 )  # fmt: skip
 
-fuzz = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
+fuzz = settings(
+    max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
 
 
 def survives(write):

@@ -73,7 +73,7 @@ def test_bias_is_the_power_of_the_weight(name):
 
 @pytest.mark.parametrize("name", ["RigidBody", "RigidBody2D"])
 def test_kinetic_energy_of_a_body_is_that_of_its_particles(name):
-    """Sampled mass distribution: mass, centre and inertia computed by hand, energy from the velocities of the points."""
+    """Sampled mass distribution: mass, centre and inertia computed by hand, energy from the points' velocities."""
     rng = np.random.default_rng(4)
     points, masses = rng.normal(size=(12, 3)), rng.uniform(0.1, 1.0, 12)
     if name == "RigidBody2D":
@@ -125,8 +125,10 @@ def test_initial_values_are_those_of_the_frames_origin():
     np.testing.assert_allclose(found["body.position"], [1, 2, 3], atol=1e-14)
     np.testing.assert_allclose(found["body.velocity"], [4, 5, 6], atol=1e-14)
     np.testing.assert_allclose(found["body.angular_velocity"], omega, atol=1e-14)
-    np.testing.assert_allclose(q[system.coordinates("body")[:3]], [1, 2, 3] + turn.apply(com), atol=1e-14)
-    np.testing.assert_allclose(v[system.velocities("body")[:3]], [4, 5, 6] + np.cross(omega, turn.apply(com)), atol=1e-14)
+    np.testing.assert_allclose(q[system.coordinates("body")[:3]], np.array([1, 2, 3]) + turn.apply(com), atol=1e-14)
+    np.testing.assert_allclose(
+        v[system.velocities("body")[:3]], np.array([4, 5, 6]) + np.cross(omega, turn.apply(com)), atol=1e-14
+    )
     np.testing.assert_allclose(found["flat.position"], [1, 2, 0], atol=1e-14)
     np.testing.assert_allclose(found["flat.velocity"], [3, 4, 0], atol=1e-14)
     np.testing.assert_allclose(found["flat.rotation"], 0.5)

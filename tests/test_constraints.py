@@ -77,7 +77,9 @@ def test_distance_equals_the_formulas(pairing):
         np.testing.assert_allclose(levels.position, [L - 1.3], atol=1e-12)
         np.testing.assert_allclose(levels.velocity, [u @ dv], atol=1e-12)
         velocities = np.split(np.asarray(v), [m0.J.shape[1]])
-        bend = sum(s * u @ (m.H @ velocity_change(m, w)) for s, m, w in ((-1, m0, velocities[0]), (1, m1, velocities[1])))
+        bend = sum(
+            s * u @ (m.H @ velocity_change(m, w)) for s, m, w in ((-1, m0, velocities[0]), (1, m1, velocities[1]))
+        )
         gamma = -((dv @ dv - (u @ dv) ** 2) / L + bend)
         np.testing.assert_allclose(levels.acceleration, [gamma], atol=1e-10)
 
@@ -129,7 +131,9 @@ def test_multipliers_have_the_documented_signs(first_is_ground):
     np.testing.assert_allclose(rod["link.distance"], 1.0)
     np.testing.assert_allclose(rod["mass.acceleration"], 0, atol=1e-12)
     row = np.array([[0, 0, 1.0]])
-    law = mbs.CoordinateVectorConstraint(**{f"scaling_marker{int(first_is_ground)}": row}, offset=[-1.0 if first_is_ground else 1.0])
+    law = mbs.CoordinateVectorConstraint(
+        **{f"scaling_marker{int(first_is_ground)}": row}, offset=[-1.0 if first_is_ground else 1.0]
+    )
     held = hanging(law, first_is_ground, coordinates=True)
     np.testing.assert_allclose(held["link.force"], [-19.62 if first_is_ground else 19.62])
     np.testing.assert_allclose(held["link.constraint_equation"], [0.0], atol=1e-12)

@@ -54,7 +54,7 @@ CONSERVATIVE = [(c, p) for c, p in cases.FORCE_CASES if cases.CONNECTORS[c].cons
 
 @pytest.mark.parametrize(("connector", "pairing"), BALANCED)
 def test_no_net_force_and_no_net_moment(connector, pairing):
-    system, q, v, found = quantities(connector, pairing)
+    system, q, _, found = quantities(connector, pairing)
     for n in range(STATES):
         force, moment = np.zeros(3), np.zeros(3)
         for kind, name in zip(pairing.split("-"), "ab", strict=True):
@@ -66,7 +66,9 @@ def test_no_net_force_and_no_net_moment(connector, pairing):
             else:
                 f, p = effort[:3], at[:3]
             if kind == "spatial":
-                m = np.asarray(mbs.RigidBody(1.0, np.eye(3)).pose(jnp.asarray(at)).rotation.apply(jnp.asarray(effort[3:])))
+                m = np.asarray(
+                    mbs.RigidBody(1.0, np.eye(3)).pose(jnp.asarray(at)).rotation.apply(jnp.asarray(effort[3:]))
+                )
             force, moment = force + f, moment + m + np.cross(p, f)
         if "planar" in pairing or cases.CONNECTORS[connector].planar:
             # A planar body, or law, takes up forces out of its plane, and moments about x and y.
@@ -157,7 +159,9 @@ def test_instances_of_one_name_equal_elements_of_their_own(connector):
         velocity=velocity, angular_velocity=spin,
     )  # fmt: skip
     single = [
-        apart.add(f"body{i}", body, position=position[i], angle=angle[i], velocity=velocity[i], angular_velocity=spin[i])
+        apart.add(
+            f"body{i}", body, position=position[i], angle=angle[i], velocity=velocity[i], angular_velocity=spin[i]
+        )
         for i in range(4)
     ]
     points = rng.normal(size=(4, 3))

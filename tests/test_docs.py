@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import difmbs.connectors
+import difmbs
+from difmbs.connectors._connector import AbstractConnector
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -22,8 +23,8 @@ def name_of(page):
 
 
 def concrete_connectors():
-    classes = [c for c in vars(difmbs.connectors).values() if inspect.isclass(c)]
-    return [c for c in classes if issubclass(c, difmbs.connectors.AbstractConnector) and not inspect.isabstract(c)]
+    classes = [c for c in vars(difmbs).values() if inspect.isclass(c)]
+    return [c for c in classes if issubclass(c, AbstractConnector) and not inspect.isabstract(c)]
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=name_of)

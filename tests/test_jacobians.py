@@ -114,7 +114,11 @@ def torques(m0, m1, system, pairing, v, torque, slope, damping, rows, rate):
 
 def distance(blocks, reference):
     """Largest deviation, relative to the largest entry of all blocks."""
-    pairs = [(np.asarray(a), np.asarray(b)) for r, s in zip(blocks, reference, strict=True) for a, b in zip(r, s, strict=True)]
+    pairs = [
+        (np.asarray(a), np.asarray(b))
+        for r, s in zip(blocks, reference, strict=True)
+        for a, b in zip(r, s, strict=True)
+    ]
     scale = max((np.abs(b).max() for _, b in pairs if b.size), default=0)
     return max((np.abs(a - b).max() for a, b in pairs if a.size), default=0) / scale if scale else 0.0
 
@@ -123,7 +127,10 @@ def at_state(blocks, n):
     return [[b[n] for b in row] for row in blocks]
 
 
-@pytest.mark.parametrize(("connector", "pairing"), cases.FORCE_CASES)
+FORMULAS = ("SpringDamper", "ConnectorGravity", "LinearSpringDamper", "RotationalSpringDamper")
+
+
+@pytest.mark.parametrize(("connector", "pairing"), [c for c in cases.FORCE_CASES if c[0].split()[0] in FORMULAS])
 def test_force_and_blocks_equal_the_formulas(connector, pairing):
     system, q, v, forces, jacobian = evaluated(connector, pairing)
     for n in range(STATES):
@@ -155,7 +162,9 @@ def first_block_error(block, jacobian):
 def test_first_variant_of_the_spring_jacobian_is_wrong(pairing):
     """Its damping term d u (1/L) P u is identically zero, since P u = 0."""
     _, m0, m1, p, jacobian, *_ = spring_state(pairing)
-    F, K, D = analytic.spring(m0, m1, p["stiffness"], p["damping"], p["reference_length"], p["force"], p["velocity_offset"])
+    F, K, D = analytic.spring(
+        m0, m1, p["stiffness"], p["damping"], p["reference_length"], p["force"], p["velocity_offset"]
+    )
     dp, dv = m1.p - m0.p, m1.v - m0.v
     u = dp / np.linalg.norm(dp)
     missing = p["damping"] / np.linalg.norm(dp) * np.outer(u, dv - u * (u @ dv))
@@ -167,14 +176,18 @@ def test_first_variant_of_the_spring_jacobian_is_wrong(pairing):
 def test_sign_of_the_velocity_term_in_the_document_is_wrong(pairing):
     """The relative velocity is v1 - v0: its derivative with respect to q0 is -H0, not +H0."""
     _, m0, m1, p, jacobian, *_ = spring_state(pairing)
-    F, K, D = analytic.spring(m0, m1, p["stiffness"], p["damping"], p["reference_length"], p["force"], p["velocity_offset"])
+    F, K, D = analytic.spring(
+        m0, m1, p["stiffness"], p["damping"], p["reference_length"], p["force"], p["velocity_offset"]
+    )
     right = analytic.blocks(m0, m1, F, K, D)[0][0][0]
     without = analytic.blocks(m0, m1, F, K, D, velocity_term=False)[0][0][0]
     assert first_block_error(2 * without - right, jacobian) > WRONG
     assert first_block_error(without, jacobian) > WRONG
 
 
-@pytest.mark.parametrize(("pairing", "wrong"), [("point-point", False), ("planar-planar", True), ("spatial-spatial", True)])
+@pytest.mark.parametrize(
+    ("pairing", "wrong"), [("point-point", False), ("planar-planar", True), ("spatial-spatial", True)]
+)
 def test_lower_left_block_of_the_document_is_right_for_two_points_only(pairing, wrong):
     """J_SD(1,0) is printed as dQ0/dq1; it must be dQ1/dq0."""
     *_, jacobian, _, _ = spring_state(pairing)
@@ -184,8 +197,7 @@ def test_lower_left_block_of_the_document_is_right_for_two_points_only(pairing, 
 
 
 def test_gravity_of_the_document_is_repulsive_as_a_left_hand_side():
-    system, _, _, forces, _ = evaluated("ConnectorGravity", "point-point")
-    q = evaluated("ConnectorGravity", "point-point")[1]
+    _, q, _, forces, _ = evaluated("ConnectorGravity", "point-point")
     towards = q[:, 3:] - q[:, :3]
     assert np.all(np.sum(forces[:, :3] * towards, axis=1) > 0)
     strength = 2.0 * 1.5 * 0.8

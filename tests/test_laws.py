@@ -15,7 +15,12 @@ def planar(law, distance=2.0, speed=(0.5, 0.0), angles=(0.0, 0.3), spins=(0.0, 0
     model = mbs.Model()
     a = model.add("a", mbs.RigidBody2D(1.0, 0.2), angle=angles[0], angular_velocity=spins[0])
     b = model.add(
-        "b", mbs.RigidBody2D(1.0, 0.2), position=(distance, 0), angle=angles[1], velocity=speed, angular_velocity=spins[1]
+        "b",
+        mbs.RigidBody2D(1.0, 0.2),
+        position=(distance, 0),
+        angle=angles[1],
+        velocity=speed,
+        angular_velocity=spins[1],
     )
     model.add("link", law, between=(a.at(*ends[0]), b.at(*ends[1])))
     system = model.assemble()
@@ -42,7 +47,10 @@ def test_free_length_and_angle_are_measured_at_the_start():
     np.testing.assert_allclose(model.assemble().params()["spring"]["reference_length"], [1, 2, 4])
 
 
-@pytest.mark.parametrize(("kind", "distance", "acts"), [("tensile", 2.0, 1), ("tensile", 1.0, 0), ("compressive", 2.0, 0), ("compressive", 1.0, 1)])
+@pytest.mark.parametrize(
+    ("kind", "distance", "acts"),
+    [("tensile", 2.0, 1), ("tensile", 1.0, 0), ("compressive", 2.0, 0), ("compressive", 1.0, 1)],
+)
 @pytest.mark.parametrize("gate_damper", [True, False])
 def test_one_sided_springs(kind, distance, acts, gate_damper):
     law = mbs.LinearSpringDamper(40.0, 3.0, 0.0, 1.5, type=kind, gate_damper=gate_damper)
@@ -98,7 +106,9 @@ def test_masks():
 
 
 def test_eccentric_spring_turns_its_body():
-    force, found = planar(mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.0), ends=((0, 0), (0, 0.5)), angles=(0, 0), speed=(0, 0), spins=(0, 0))
+    force, found = planar(
+        mbs.LinearSpringDamper(40.0, 0.0, 0.0, 1.0), ends=((0, 0), (0, 0.5)), angles=(0, 0), speed=(0, 0), spins=(0, 0)
+    )
     L = np.hypot(2, 0.5)
     pull = 40 * (L - 1) * np.array([2, 0.5]) / L
     np.testing.assert_allclose(force, [*pull, 0, *-pull, 0.5 * pull[0]], rtol=1e-12)
@@ -183,13 +193,23 @@ def test_all_pairs_equal_single_connectors(softening, own_mass):
         order = [*range(3), *range(6, 16), *range(3, 6), *range(16, 70)]
         if model is together:
             explicit = None if own_mass else 2 * masses[order]
-            model.add("all", mbs.AllPairsGravity(law["gravitational_constant"], explicit, law["min_distance_regularization"], softening), on=bodies)
+            model.add(
+                "all",
+                mbs.AllPairsGravity(
+                    law["gravitational_constant"], explicit, law["min_distance_regularization"], softening
+                ),
+                on=bodies,
+            )
         else:
             handles = [h for group in bodies for h in group]
             i, j = np.triu_indices(70, 1)
             factor = 1.0 if own_mass else 2.0
             explicit = dict(mass0=factor * masses[order][i], mass1=factor * masses[order][j])
-            model.add("pairs", mbs.ConnectorGravity(**law, **explicit), between=([handles[k] for k in i], [handles[k] for k in j]))
+            model.add(
+                "pairs",
+                mbs.ConnectorGravity(**law, **explicit),
+                between=([handles[k] for k in i], [handles[k] for k in j]),
+            )
     systems = together.assemble(), pairs.assemble()
     forces = [np.asarray(s.applied_forces(0.0, *s.initial_state())) for s in systems]
     np.testing.assert_allclose(forces[0], forces[1], rtol=1e-11, atol=1e-12 * np.abs(forces[1]).max())

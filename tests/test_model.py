@@ -80,8 +80,8 @@ def test_gravity_reads_the_bodies_masses():
     model.add("attraction", mbs.ConnectorGravity(2.0), between=(a, b))
     system = model.assemble()
     assert "mass0" not in system.params()["attraction"]
-    falling = lambda m: mbs.simulate(system.with_params({"attraction": {"gravitational_constant": 0.0}}), t1=1.0, dt=0.1,
-                                     params={"a": {"mass": m}})["a.position"][-1, 1]  # fmt: skip
+    alone = system.with_params({"attraction": {"gravitational_constant": 0.0}})
+    falling = lambda m: mbs.simulate(alone, t1=1.0, dt=0.1, params={"a": {"mass": m}})["a.position"][-1, 1]
     np.testing.assert_allclose(jax.value_and_grad(falling)(jnp.asarray(3.0)), (-4.905, 0.0), atol=1e-12)
     force = mbs.connector_force(system, "attraction")
     pulled = lambda m: force(*system.initial_state(), {"b": {"mass": m}})[0]
@@ -133,7 +133,9 @@ ENDS = {
     "MassPoint": lambda m, n, x: m.add(n, mbs.MassPoint(1.0), position=(x, 0.1, 0.2)),
     "MassPoint2D": lambda m, n, x: m.add(n, mbs.MassPoint2D(1.0), position=(x, 0.1)),
     "RigidBody2D": lambda m, n, x: m.add(n, mbs.RigidBody2D(1.0, 0.2), position=(x, 0.3), angle=0.4).at(0.2, 0.1),
-    "RigidBody": lambda m, n, x: m.add(n, mbs.RigidBody(1.0, INERTIA), position=(x, 0, 0), rotation=(1, 0.5, 0)).at(0.1),
+    "RigidBody": lambda m, n, x: m.add(n, mbs.RigidBody(1.0, INERTIA), position=(x, 0, 0), rotation=(1, 0.5, 0)).at(
+        0.1
+    ),
     "Mass1D": lambda m, n, x: m.add(n, mbs.Mass1D(1.0, axis=(1.0, 1.0, 0.0)), position=x).at(0.1, 0.2),
     "RotationalMass1D": lambda m, n, x: m.add(n, mbs.RotationalMass1D(1.0), angle=x).at(0.5),
     "ground": lambda m, n, x: m.ground.at(x, 0.4),
@@ -180,8 +182,15 @@ def test_a_connector_switched_off_does_nothing(many):
         raise AssertionError("evaluated although switched off")
 
     model = mbs.Model()
-    a = model.add("a", mbs.MassPoint(np.ones(2) if many else 1.0), position=((1, 0, 0), (2, 0, 0)) if many else (1, 0, 0))
-    model.add("spring", mbs.SpringDamper(0.5, 10.0, spring_force_user_function=explosive), between=(model.ground, a), active=False)
+    a = model.add(
+        "a", mbs.MassPoint(np.ones(2) if many else 1.0), position=((1, 0, 0), (2, 0, 0)) if many else (1, 0, 0)
+    )
+    model.add(
+        "spring",
+        mbs.SpringDamper(0.5, 10.0, spring_force_user_function=explosive),
+        between=(model.ground, a),
+        active=False,
+    )
     system = model.assemble()
     q, v = system.initial_state()
     assert not np.any(system.applied_forces(0.0, q, v))
@@ -224,7 +233,9 @@ def test_sensors_at_points_have_them_as_parameters():
     body = model.add("body", mbs.RigidBody2D(1.0, 1.0), angle=0.3)
     model.sense("tip", mbs.Position(body.at(0.5, 0.2)))
     system = model.assemble()
-    read = lambda point: mbs.Outputs(system.with_params({"tip": {"marker0": point}}), 0.0, *system.initial_state())["tip"]
+    read = lambda point: mbs.Outputs(system.with_params({"tip": {"marker0": point}}), 0.0, *system.initial_state())[
+        "tip"
+    ]
     jacobian = jax.jacfwd(read)(system.params()["tip"]["marker0"])
     c, s = np.cos(0.3), np.sin(0.3)
     np.testing.assert_allclose(jacobian, [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=1e-14)

@@ -26,10 +26,14 @@ def spring_damper_mini(p):
         "force": lambda s: s["spring.force_local"],
         "force_vector": lambda s: s["spring.force"],
     }
-    return model, read, lambda p: {
-        "bob": {"mass": p["m"], "position": jnp.stack([p["x0"], 0 * p["x0"], 0 * p["x0"]])},
-        "spring": {"reference_length": p["L0"], "stiffness": p["k"], "damping": p["d"]},
-    }
+    return (
+        model,
+        read,
+        lambda p: {
+            "bob": {"mass": p["m"], "position": jnp.stack([p["x0"], 0 * p["x0"], 0 * p["x0"]])},
+            "spring": {"reference_length": p["L0"], "stiffness": p["k"], "damping": p["d"]},
+        },
+    )
 
 
 def gravity_orbit_mini(p):
@@ -43,11 +47,15 @@ def gravity_orbit_mini(p):
         "force": lambda s: s["attraction.force"],
         "distance": lambda s: s["attraction.distance"],
     }
-    return model, read, lambda p: {
-        "star": {"mass": p["m0"]},
-        "moon": {"mass": p["m1"], "position": p["r"] * unit(0), "velocity": p["v"] * unit(1)},
-        "attraction": {"gravitational_constant": p["G"]},
-    }
+    return (
+        model,
+        read,
+        lambda p: {
+            "star": {"mass": p["m0"]},
+            "moon": {"mass": p["m1"], "position": p["r"] * unit(0), "velocity": p["v"] * unit(1)},
+            "attraction": {"gravitational_constant": p["G"]},
+        },
+    )
 
 
 def cubic_spring_user_function(p):
@@ -61,9 +69,7 @@ def cubic_spring_user_function(p):
 
     model = mbs.Model(gravity=(0, 0, -p["g"]))
     mass = model.add("mass", mbs.MassPoint(mass=p["m"]), position=(p["x0"], 0, 0), velocity=(0, p["vy"], p["vz"]))
-    spring = mbs.SpringDamper(
-        p["L0"], p["k"], p["d"], p["f"], spring_force_user_function=Law(jnp.asarray(p["k3"]))
-    )
+    spring = mbs.SpringDamper(p["L0"], p["k"], p["d"], p["f"], spring_force_user_function=Law(jnp.asarray(p["k3"])))
     model.add("spring", spring, between=(model.ground, mass))
     read = {
         "position": lambda s: s["mass.position"],
@@ -91,11 +97,15 @@ def gravity_two_body_eccentric(p):
         "velocity1": lambda s: s["b.velocity"],
         "force": lambda s: s["attraction.force"],
     }
-    return model, read, lambda p: {
-        "a": {"mass": p["m0"], "velocity": p["u"] * unit(1)},
-        "b": {"mass": p["m1"], "velocity": p["v"] * unit(1) + p["w"] * unit(2)},
-        "attraction": {"gravitational_constant": p["G"]},
-    }
+    return (
+        model,
+        read,
+        lambda p: {
+            "a": {"mass": p["m0"], "velocity": p["u"] * unit(1)},
+            "b": {"mass": p["m1"], "velocity": p["v"] * unit(1) + p["w"] * unit(2)},
+            "attraction": {"gravitational_constant": p["G"]},
+        },
+    )
 
 
 def gravity_figure_eight(p):
@@ -110,10 +120,14 @@ def gravity_figure_eight(p):
     model.add("attraction", mbs.AllPairsGravity(p["G"]), on=stars)
     read = {f"position{i + 1}": lambda s, i=i: s["star.position"][:, i, :2] for i in range(3)}
     read["velocity3"] = lambda s: s["star.velocity"][:, 2, :2]
-    return model, read, lambda p: {
-        "star": {"mass": jnp.stack([p["m1"], p["m2"], p["m3"]])},
-        "attraction": {"gravitational_constant": p["G"]},
-    }
+    return (
+        model,
+        read,
+        lambda p: {
+            "star": {"mass": jnp.stack([p["m1"], p["m2"], p["m3"]])},
+            "attraction": {"gravitational_constant": p["G"]},
+        },
+    )
 
 
 def rigid2d_two_springs(p):
@@ -133,12 +147,16 @@ def rigid2d_two_springs(p):
         "force2": lambda s: s["spring2.force_local"],
     }
     spring = lambda p: {"reference_length": p["L0"], "stiffness": p["k"], "damping": p["d"]}
-    return model, read, lambda p: {
-        "body": {"mass": p["m"], "inertia": p["J"], "velocity": p["vx"] * unit(0)[:2], "angular_velocity": p["om"]},
-        "spring1": spring(p),
-        "spring2": spring(p),
-        "gravity": {"acceleration": -p["g"] * unit(1)},
-    }
+    return (
+        model,
+        read,
+        lambda p: {
+            "body": {"mass": p["m"], "inertia": p["J"], "velocity": p["vx"] * unit(0)[:2], "angular_velocity": p["om"]},
+            "spring1": spring(p),
+            "spring2": spring(p),
+            "gravity": {"acceleration": -p["g"] * unit(1)},
+        },
+    )
 
 
 def unit(i):
@@ -283,7 +301,9 @@ def test_oscillator_with_known_derivatives():
 
 def test_outer_solar_system_keeps_energy():
     """Problem P5: five planets and the Sun over 12998 days."""
-    masses = np.array([1.00000597682, 0.000954786104043, 0.000285583733151, 4.37273164546e-05, 5.17759138449e-05, 1 / 1.3e8])
+    masses = np.array(
+        [1.00000597682, 0.000954786104043, 0.000285583733151, 4.37273164546e-05, 5.17759138449e-05, 1 / 1.3e8]
+    )
     position = np.array([
         [0, 0, 0], [-3.5023653, -3.8169847, -1.5507963], [9.0755314, -3.0458353, -1.6483708],
         [8.3101420, -16.2901086, -7.2521278], [11.4707666, -25.7294829, -10.8169456],
@@ -299,5 +319,7 @@ def test_outer_solar_system_keeps_energy():
     model.add("attraction", mbs.AllPairsGravity(2.95912208286e-4), on=planets)
     system = model.assemble()
     solution = mbs.simulate(system, t1=12998.0, solver=diffrax.Dopri8(), rtol=1e-12, atol=1e-14)
-    energy = jax.vmap(lambda q, v: system.kinetic_energy(q, v) + system.potential_energy(0.0, q))(solution.q, solution.v)
+    energy = jax.vmap(lambda q, v: system.kinetic_energy(q, v) + system.potential_energy(0.0, q))(
+        solution.q, solution.v
+    )
     assert np.abs(energy / energy[0] - 1).max() <= 1e-9

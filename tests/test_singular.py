@@ -89,7 +89,13 @@ def test_slope_at_the_gate_is_one_sided():
 
 
 def test_gravity_is_largest_at_half_the_radius_and_zero_at_the_centre():
-    force = lambda x: abs(float(mbs.connector_force(s := pair(mbs.ConnectorGravity(1.0, min_distance_regularization=0.5), x), "link")(*s.initial_state())[0]))
+    force = lambda x: abs(
+        float(
+            mbs.connector_force(s := pair(mbs.ConnectorGravity(1.0, min_distance_regularization=0.5), x), "link")(
+                *s.initial_state()
+            )[0]
+        )
+    )
     np.testing.assert_allclose(force(0.5), 1 / 0.25, rtol=1e-12)
     np.testing.assert_allclose(force(0.25), 2 / 0.25, rtol=1e-12)
     assert force(0.0) == 0

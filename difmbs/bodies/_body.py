@@ -31,7 +31,7 @@ class AbstractBody(eqx.Module):
     """Whether moments act on it."""
 
     @abc.abstractmethod
-    def initial_state(self, **initial: Any) -> tuple[Vector, Vector]:
+    def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:
         """(q, v) from the named initial values."""
 
     @abc.abstractmethod

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .._errors import ModelError
 from .._parameters import parameter, show
 from .._rotations import length_and_direction
-from .._types import Numbers
+from .._types import MaybeNumbers, Numbers
 from ._connector import AbstractField, check_choice
 from .connector_gravity import SOFTENINGS, attraction, potential
 
@@ -25,7 +25,7 @@ class AllPairsGravity(AbstractField):
     """
 
     gravitational_constant: Numbers = parameter(6.67430e-11, unit="m^3/(kg s^2)")
-    mass: Numbers | None = parameter(None, shape=(None,), unit="kg", range="nonnegative")
+    mass: MaybeNumbers = parameter(None, shape=(None,), unit="kg", range="nonnegative")
     min_distance_regularization: Numbers = parameter(0.0, unit="m", range="nonnegative")
     softening: str = eqx.field(default="document", static=True)
     tile: int = eqx.field(default=64, static=True)

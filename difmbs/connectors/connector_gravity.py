@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from .._parameters import parameter
 from .._rotations import length_and_direction
-from .._types import Numbers
+from .._types import MaybeNumbers, Numbers
 from ._connector import AbstractForce, check_choice, two_points
 
 SOFTENINGS = ("document", "plummer")
@@ -28,8 +28,8 @@ class ConnectorGravity(AbstractForce):
     """
 
     gravitational_constant: Numbers = parameter(6.67430e-11, unit="m^3/(kg s^2)")
-    mass0: Numbers | None = parameter(None, unit="kg", range="nonnegative")
-    mass1: Numbers | None = parameter(None, unit="kg", range="nonnegative")
+    mass0: MaybeNumbers = parameter(None, unit="kg", range="nonnegative")
+    mass1: MaybeNumbers = parameter(None, unit="kg", range="nonnegative")
     min_distance_regularization: Numbers = parameter(0.0, unit="m", range="nonnegative")
     softening: str = eqx.field(default="document", static=True)
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._errors import ModelError
 from .._frames import Coordinates
 from .._parameters import parameter
-from .._types import Numbers, UserFunction
+from .._types import MaybeNumbers, UserFunction
 from ._connector import AbstractConstraint, check_function, returned, value_at
 
 _MATRICES = ("scaling_marker0", "scaling_marker1", "quadratic_term_marker0", "quadratic_term_marker1")
@@ -33,11 +33,11 @@ class CoordinateVectorConstraint(AbstractConstraint):
     `constraint_equation`, `force`, the multipliers.
     """
 
-    scaling_marker0: Numbers | None = parameter(None, shape=(None, None))
-    scaling_marker1: Numbers | None = parameter(None, shape=(None, None))
-    quadratic_term_marker0: Numbers | None = parameter(None, shape=(None, None))
-    quadratic_term_marker1: Numbers | None = parameter(None, shape=(None, None))
-    offset: Numbers | None = parameter(None, shape=(None,), of_time=True)
+    scaling_marker0: MaybeNumbers = parameter(None, shape=(None, None))
+    scaling_marker1: MaybeNumbers = parameter(None, shape=(None, None))
+    quadratic_term_marker0: MaybeNumbers = parameter(None, shape=(None, None))
+    quadratic_term_marker1: MaybeNumbers = parameter(None, shape=(None, None))
+    offset: MaybeNumbers = parameter(None, shape=(None,), of_time=True)
     velocity_level: bool = eqx.field(default=False, static=True)
     constraint_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
     jacobian_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
@@ -112,7 +112,7 @@ class CoordinateVectorConstraint(AbstractConstraint):
         return returned("constraint_user_function", (None,), self.constraint_user_function, *arguments)
 
     def _side(self, q, q_t, linear, quadratic):
-        total = 0
+        total: Any = 0
         if linear is not None:
             total += jnp.sum(linear * (q_t if self.velocity_level else q)[None], axis=-1)
         if quadratic is not None:

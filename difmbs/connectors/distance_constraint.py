@@ -43,6 +43,4 @@ class DistanceConstraint(AbstractConstraint):
     def outputs(self, t, config, flow, multiplier):
         displacement = config[1] - config[0]
         length, _ = length_and_direction(displacement)
-        return dict(
-            distance=length, displacement=displacement, velocity=flow[1] - flow[0], force=multiplier[0]
-        )
+        return dict(distance=length, displacement=displacement, velocity=flow[1] - flow[0], force=multiplier[0])

@@ -10,7 +10,7 @@ from .._errors import ModelError
 from .._frames import Planar, PlanarWrench
 from .._parameters import parameter
 from .._rotations import length_and_direction
-from .._types import Numbers
+from .._types import MaybeNumbers, Numbers
 from ._connector import AbstractForce, check_choice, check_dof_constraint
 from ._curve import interpolate
 
@@ -48,11 +48,11 @@ class LinearSpringDamper(AbstractForce):
     stiffness: Numbers = parameter(0.0, unit="N/m", range="expected nonnegative")
     damping: Numbers = parameter(0.0, unit="N s/m", range="expected nonnegative")
     preload: Numbers = parameter(0.0, unit="m")
-    reference_length: Numbers | None = parameter(None, unit="m", range="nonnegative")
+    reference_length: MaybeNumbers = parameter(None, unit="m", range="nonnegative")
     spring_coupling: Numbers = parameter(0.0, unit="m/rad")
     damper_coupling: Numbers = parameter(0.0, unit="m s/rad")
-    curve: Numbers | None = parameter(None, shape=(None, 2), unit="m, N", range="curve")
-    gate_width: Numbers | None = parameter(None, unit="m", range="positive")
+    curve: MaybeNumbers = parameter(None, shape=(None, 2), unit="m, N", range="curve")
+    gate_width: MaybeNumbers = parameter(None, unit="m", range="positive")
     type: str = eqx.field(default="linear", static=True)
     interpolation: str = eqx.field(default="linear", static=True)
     extrapolate: str = eqx.field(default="clamp", static=True)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from .._frames import Planar, PlanarWrench
 from .._parameters import parameter
-from .._types import Numbers
+from .._types import MaybeNumbers, Numbers
 from ._connector import AbstractForce, check_dof_constraint
 
 
@@ -27,7 +27,7 @@ class RotationalSpringDamper(AbstractForce):
     stiffness: Numbers = parameter(0.0, unit="N m/rad", range="expected nonnegative")
     damping: Numbers = parameter(0.0, unit="N m s/rad", range="expected nonnegative")
     preload: Numbers = parameter(0.0, unit="rad")
-    reference_angle: Numbers | None = parameter(None, unit="rad")
+    reference_angle: MaybeNumbers = parameter(None, unit="rad")
     dof_constraint: tuple[bool, bool, bool] = eqx.field(default=(False, False, False), static=True)
 
     exerted: ClassVar[tuple[str, ...]] = ("torque",)

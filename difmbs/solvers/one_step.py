@@ -6,7 +6,7 @@ output inside it. Step size and times are held constant.
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 import diffrax
 import equinox as eqx
@@ -25,6 +25,10 @@ class AbstractOneStep(eqx.Module):
     """`system_of(p)` is the system with the parameters p that are differentiated; `output` an output time or None."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
+
+    @property
+    def error_order(self) -> Any:
+        return self.solver.error_order(TERM)
 
     @abc.abstractmethod
     def begin(self, system: System, t: Any, h: Any, y: Any) -> Any:
@@ -74,11 +78,15 @@ class Explicit(AbstractOneStep):
 
     solver: diffrax.AbstractERK
 
+    @property
+    def tableau(self) -> diffrax.ButcherTableau:
+        return cast(diffrax.ButcherTableau, self.solver.tableau)
+
     def begin(self, system, t, h, y):
-        return derivative(t, y, system) if self.solver.tableau.fsal else None
+        return derivative(t, y, system) if self.tableau.fsal else None
 
     def step(self, system, t, h, y, memory):
-        tableau = self.solver.tableau
+        tableau = self.tableau
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
         slopes, stage = [slope(t, y, system) if memory is None else memory], y
@@ -131,13 +139,13 @@ class Explicit(AbstractOneStep):
 
     def _results(self, t, h, y, slopes, output):
         """State at the end and at the output, from the slopes of all stages."""
-        y1 = y + h * _dot(jnp.asarray(self.solver.tableau.b_sol, y.dtype), slopes)
+        y1 = y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes)
         if output is None:
             return y1, y1
         return y1, self.between(t, h, y, y1, dict(y0=y, y1=y1, k=h * slopes), output)
 
     def _coefficients(self, dtype):
-        tableau = self.solver.tableau
+        tableau = self.tableau
         count = tableau.num_stages
         a = np.zeros((count, count))
         for i, row in enumerate(tableau.a_lower):

@@ -1,0 +1,120 @@
+"""The arguments of `simulate`, checked on plain values before anything is compiled."""
+
+import functools
+import math
+import warnings
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._errors import SimulationError
+from ._parameters import as_array, is_numbers, show
+from .solvers import RungeKutta4
+from .system import System
+
+_MOST_STEPS = 10**8
+
+
+def check_times(t0: Any, t1: Any, dt: Any) -> tuple[float, float, float | None]:
+    t0, t1 = check_number("t0", t0), check_number("t1", t1)
+    if t1 <= t0:
+        raise SimulationError(f"t1 = {t1} must be after t0 = {t0}.")
+    if dt is None:
+        return t0, t1, None
+    dt = check_number("dt", dt)
+    if dt <= 0:
+        raise SimulationError(f"dt = {dt} must be > 0.")
+    if t1 - t0 > dt * _MOST_STEPS:
+        raise SimulationError(f"dt = {dt} makes more than {_MOST_STEPS:.0e} steps from t0 = {t0} to t1 = {t1}.")
+    return t0, t1, dt
+
+
+def check_number(name: str, value: Any) -> float:
+    if isinstance(value, jax.core.Tracer):
+        raise SimulationError(f"{name} must be a plain number, not a traced one: it shapes the program.")
+    number = as_array(value)
+    if not is_numbers(number) or number.shape != ():
+        raise SimulationError(f"{name} must be a number, got {show(value)}.")
+    if not math.isfinite(number):
+        raise SimulationError(f"{name} = {show(value)} is not finite.")
+    return float(number)
+
+
+def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
+    if not isinstance(system, System):
+        raise SimulationError(f"simulate takes a System, got {type(system).__name__}. Call model.assemble() first.")
+    if any(group.active for group in system.structure.constraints):
+        names = [n for n, e in system.structure.elements.items() if e.kind == "constraints"]
+        raise SimulationError(f"constrained systems cannot be simulated yet; this one has {', '.join(names[:5])}.")
+    if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
+        raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
+    one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK))
+    if not one_step:
+        raise SimulationError(
+            f"{type(solver).__name__} is not a Runge-Kutta method for ordinary differential equations. Use for "
+            "example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, diffrax.Kvaerno5()."
+        )
+    if dt is None:
+        if isinstance(solver, RungeKutta4) or not isinstance(solver, diffrax.AbstractAdaptiveSolver | None):
+            raise SimulationError(f"{type(solver).__name__} has no error estimate: pass dt, the size of fixed steps.")
+        if not (rtol > 0 and atol >= 0):
+            raise SimulationError(f"rtol must be > 0 and atol >= 0, got {rtol} and {atol}.")
+        if system.gravity.dtype == jnp.float32 and rtol < 1e-6:
+            raise SimulationError(
+                f"rtol = {rtol} cannot be reached in single precision. Switch on double precision with "
+                'jax.config.update("jax_enable_x64", True) before building the model, or pass rtol=1e-6 or larger.'
+            )
+    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
+        raise SimulationError(f"max_steps must be a whole number from 1 on, got {show(max_steps)}.")
+
+
+def check_ways(saveat: Any, adjoint: Any) -> None:
+    if adjoint is not None and not isinstance(adjoint, diffrax.AbstractAdjoint):
+        raise SimulationError(f"adjoint must be a diffrax adjoint or None, got {show(adjoint)}.")
+    if not isinstance(saveat, diffrax.SaveAt):
+        return
+    subs = saveat.subs
+    extra = saveat.dense or saveat.solver_state or saveat.controller_state or saveat.made_jump
+    if extra or not isinstance(subs, diffrax.SubSaveAt) or subs.fn is not diffrax.SubSaveAt(t0=True).fn:
+        raise SimulationError(
+            "saveat takes ts, t0, t1 and steps; dense output, functions, states of the solver and several SubSaveAt "
+            "are not offered."
+        )
+
+
+@functools.cache
+def warn_of_single_precision(dtype: Any) -> None:
+    if dtype == jnp.float32:
+        warnings.warn(
+            "simulating in single precision: expect errors of 1e-6 and gradients of 1e-3. For double precision call "
+            'jax.config.update("jax_enable_x64", True) before building the model.',
+            stacklevel=3,
+        )
+
+
+def output_times(saveat: Any, t0: float, t1: float) -> tuple[float, ...]:
+    if isinstance(saveat, diffrax.SaveAt):
+        subs = saveat.subs
+        if isinstance(subs.ts, jax.core.Tracer):
+            raise SimulationError("saveat must be plain numbers, not traced ones: they shape the program.")
+        inner = [] if subs.ts is None else np.asarray(subs.ts).tolist()
+        saveat = [t0] * bool(subs.t0) + inner + [t1] * bool(subs.t1)
+    times = np.linspace(t0, t1, 101) if saveat is None else as_array(saveat)
+    if isinstance(times, jax.core.Tracer):
+        raise SimulationError("saveat must be plain numbers, not traced ones: they shape the program.")
+    if not is_numbers(times) or times.ndim != 1 or times.size == 0:
+        raise SimulationError(f"saveat must be a list of times or a diffrax.SaveAt, got {show(saveat)}.")
+    times = np.asarray(times, np.float64)
+    if not np.all(np.isfinite(times)):
+        raise SimulationError(f"saveat[{np.argmin(np.isfinite(times))}] is not finite.")
+    if np.any(np.diff(times) < 0):
+        raise SimulationError("saveat must be in ascending order.")
+    # Times computed by adding up steps may miss the ends by their rounding.
+    inside = np.clip(times, t0, t1)
+    times = np.where(np.abs(times - inside) <= 1e-9 * (t1 - t0), inside, times)
+    if times[0] < t0 or times[-1] > t1:
+        raise SimulationError(f"saveat reaches from {times[0]} to {times[-1]}, outside of t0 = {t0} to t1 = {t1}.")
+    return tuple(times.tolist())

@@ -1,0 +1,91 @@
+"""The motion of a system, and what to say when it stopped early."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ._errors import ParameterError, SimulationError
+from ._integrate import Status
+from .outputs import Outputs
+from .system import System
+
+
+class Solution(eqx.Module):
+    """The motion of a system at the output times.
+
+    `t` (n,), `q` (n, coordinates), `v` (n, velocity coordinates); `multipliers` by name of constraint; `status`, "ok"
+    or the reason of an early stop, after which the rows are NaN; `stats`; `solution["tip"]` and
+    `solution["spring.force"]`: sensors and output variables, with time along the first axis.
+    """
+
+    system: System
+    t: Any
+    q: Any
+    v: Any
+    code: Any
+    stats: dict[str, Any]
+
+    @property
+    def status(self) -> Any:
+        """One word; for a batch of simulations an array of words; under a JAX transformation the number."""
+        if isinstance(self.code, jax.core.Tracer):
+            return self.code
+        words = np.vectorize(lambda code: Status(int(code)).name)(np.asarray(self.code))
+        return str(words) if words.ndim == 0 else words
+
+    @property
+    def multipliers(self) -> dict[str, Any]:
+        names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
+        return {name: self[f"{name}.force"] for name in names}
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return _read(self.system, self.t, self.q, self.v, str(name))
+        except ParameterError as error:
+            raise ParameterError(str(error)) from None
+
+    def outputs(self, i: int) -> Outputs:
+        """All named outputs at the i-th output time."""
+        return Outputs(self.system, self.t[i], self.q[i], self.v[i])
+
+
+@eqx.filter_jit
+def _read(system: System, t: Any, q: Any, v: Any, name: str) -> Any:
+    return jax.vmap(lambda t, q, v: Outputs(system, t, q, v)[name])(t, q, v)
+
+
+def raise_if_failed(solution: Solution) -> None:
+    codes = np.asarray(solution.code)
+    if np.all(codes == Status.ok):
+        return
+    first = np.argwhere(np.atleast_1d(codes) != Status.ok)[0][0]
+    status = Status(int(np.atleast_1d(codes)[first])).name
+    # While gradients are taken, all that may be looked at is that it failed.
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution))
+    time = None if traced else float(np.atleast_1d(solution.stats["time"])[first])
+    reason = {
+        "max_steps": "the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver",
+        "dt_min": "the step size went to zero: the motion is too stiff or singular there",
+        "non_finite": "the forces are not finite there",
+    }.get(status, status)
+    if traced:
+        raise SimulationError(f"stopped early: {reason}.", status)
+    where = _loudest(solution) if codes.ndim == 0 else f" (simulation {first} of the batch)"
+    raise SimulationError(f"stopped at t = {time:.6g}: {reason}{where}.", status, time, solution)
+
+
+def _loudest(solution: Solution) -> str:
+    """The body with the largest acceleration in the last good state."""
+    good = np.flatnonzero(np.all(np.isfinite(np.asarray(solution.v)), axis=-1))
+    if good.size == 0:
+        return ""
+    i = int(good[-1])
+    system = solution.system
+    acceleration = np.abs(np.asarray(solution.outputs(i).accelerations()[0]))
+    acceleration = np.where(np.isfinite(acceleration), acceleration, np.inf)
+    bodies = [n for n, e in system.structure.elements.items() if e.kind == "bodies" and n != "ground"]
+    largest = {name: acceleration[system.velocities(name)].max() for name in bodies}
+    name = max(largest, key=lambda n: largest[n])
+    return f". Largest acceleration at t = {float(solution.t[i]):.6g}: '{name}' ({largest[name]:.3g})"
