@@ -13,8 +13,9 @@ import optimistix as optx
 
 jax.config.update("jax_enable_x64", True)
 
-import difmbs as mbs  # noqa: E402
 from make_drop_test import drop_test  # noqa: E402
+
+import difmbs as mbs  # noqa: E402
 
 HERE = Path(__file__).parent
 NOISE = 1e-3  # m, of the measurement
