@@ -1,5 +1,6 @@
 """Differentiable multibody simulation on JAX."""
 
+from . import _xla as _xla  # before anything that may start JAX
 from ._errors import ModelError as ModelError
 from ._errors import ParameterError as ParameterError
 from ._errors import SimulationError as SimulationError

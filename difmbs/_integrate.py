@@ -61,32 +61,40 @@ class Fixed(eqx.Module):
         times, index, on_grid = self._grid()
         last = len(times) - 2
         rest = float(times[-1] - times[-2])
+        wanted = jnp.asarray(self.outputs, y0.dtype)
 
-        def at(k, y, output=None):
-            h = jnp.asarray(self.dt, y.dtype)
+        def span(k):
+            h = jnp.asarray(self.dt, y0.dtype)
             if abs(rest - self.dt) > 1e-9 * self.dt:
-                h = jnp.where(k == last, jnp.asarray(rest, y.dtype), h)
-            return self.step.advance(system, self.t0 + jnp.asarray(k, y.dtype) * self.dt, h, y, output)
+                h = jnp.where(k == last, jnp.asarray(rest, y0.dtype), h)
+            return self.t0 + jnp.asarray(k, y0.dtype) * self.dt, h
 
-        trace, wanted = None, jnp.asarray(self.outputs, y0.dtype)
+        def after(k, y):
+            t, h = span(k)
+            return self.step.step(system, t, h, y, self.step.begin(system, t, h, y))[0]
+
+        def inside(k, y, output):
+            t, h = span(k)
+            return self.step.inside(t, h, y, self.step.result(system, t, h, y), output)
+
+        trace = None
         if record:
-            _, after = lax.scan(lambda y, k: (at(k, y)[0],) * 2, y0, jnp.arange(last + 1))
-            states = jnp.concatenate([y0[None], after])
+            _, ends = lax.scan(lambda y, k: (after(k, y),) * 2, y0, jnp.arange(last + 1))
+            states = jnp.concatenate([y0[None], ends])
             starts, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             trace = Trace(starts, sizes, states[:-1], wanted, jnp.asarray(index))
-            ends = jnp.where((wanted <= self.t0)[:, None], y0, states[index + 1])
-            outputs = ends if on_grid else jax.vmap(lambda k, y, t: at(k, y, t)[1])(index, states[index], wanted)
+            at = jnp.where((wanted <= self.t0)[:, None], y0, states[index + 1]) if on_grid else states[index]
         else:
             # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
             stops = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
 
             def until(carry, stop):
                 k, y = carry
-                y = lax.fori_loop(k, stop, lambda k, y: at(k, y)[0], y)
+                y = lax.fori_loop(k, stop, after, y)
                 return (stop, y), y
 
-            _, states = lax.scan(until, (jnp.zeros_like(stops[0]), y0), stops)
-            outputs = states if on_grid else jax.vmap(lambda k, y, t: at(k, y, t)[1])(index, states, wanted)
+            _, at = lax.scan(until, (jnp.zeros_like(stops[0]), y0), stops)
+        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         finite = jnp.all(jnp.isfinite(outputs), axis=-1)
         reached = jnp.max(jnp.where(jnp.cumprod(finite) > 0, wanted, self.t0))
         status = jnp.where(jnp.all(finite), Status.ok.value, Status.non_finite.value)

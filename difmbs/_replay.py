@@ -56,45 +56,55 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
 
 
 def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
-    """Tangents of the outputs. Each step is visited once, or once for each output in it if there are several."""
+    """Tangents of the outputs."""
     count = trace.index.shape[0]
 
     def has_output(k, j):
         return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
 
-    def at(k, j):
-        return trace.t[k], trace.h[k], trace.y[k], trace.outputs[jnp.clip(j, 0, count - 1)]
+    def at(k):
+        return trace.t[k], trace.h[k], trace.y[k]
 
     def forwards(dp, dy0):
         def visit(carry):
             k, j, dy, outputs = carry
-            t, h, y, output = at(k, j)
-            dy1, doutput = step.push(system_of, p, t, h, y, dp, dy, output)
-            here = has_output(k, j)
-            outputs = with_row(outputs, j, jnp.where(here, doutput, outputs[j]))
-            j = jnp.where(here, j + 1, j)
-            more = has_output(k, j)
-            return jnp.where(more, k, k + 1), j, jnp.where(more, dy, dy1), outputs
+            t, h, y = at(k)
+            result, dresult = step.push(system_of, p, t, h, y, dp, dy)
+            tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
+
+            def save(carry):
+                j, outputs = carry
+                doutput = tangent(lambda y, result: step.inside(t, h, y, result, trace.outputs[j]))
+                return j + 1, with_row(outputs, j, doutput)
+
+            j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
+            return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs
 
         start = (jnp.asarray(0), jnp.asarray(0), dy0, jnp.zeros((count, *dy0.shape), dy0.dtype))
         return lax.while_loop(lambda carry: carry[1] < count, visit, start)[3]
 
     def backwards(weights):
         def visit(carry):
-            k, j, end, start, dp = carry
-            t, h, y, output = at(k, j)
-            here = has_output(k, j)
-            weight = jnp.where(here, weights[jnp.clip(j, 0, count - 1)], 0)
-            more_p, dy = step.pull(system_of, p, t, h, y, (end, weight), output)
-            dp, start = jax.tree.map(jnp.add, dp, more_p), start + dy
-            j = jnp.where(here, j - 1, j)
-            more = has_output(k, j)
-            # `end` belongs to the state at the end of the step and counts once; `start` gathers for its beginning.
-            return jnp.where(more, k, k - 1), j, jnp.where(more, 0, start), jnp.where(more, start, 0), dp
+            k, first, dend, dp = carry
+            t, h, y = at(k)
 
-        nothing = jnp.zeros_like(dy0)
-        carry = (trace.index[-1], jnp.asarray(count - 1), nothing, nothing, jax.tree.map(jnp.zeros_like, p))
-        _, _, dy, _, dp = lax.while_loop(lambda carry: carry[0] >= 0, visit, carry)
+            def weigh(result):
+                """The weights of the end of the step and of all outputs in it."""
+
+                def add(carry):
+                    j, weighed = carry
+                    _, pull = jax.vjp(lambda y, result: step.inside(t, h, y, result, trace.outputs[j]), y, result)
+                    return j - 1, jax.tree.map(jnp.add, weighed, pull(weights[j]))
+
+                _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)
+                return lax.while_loop(lambda carry: has_output(k, carry[0]), add, (first, pull(dend)))[1]
+
+            more, dy = step.pull(system_of, p, t, h, y, weigh)
+            # The outputs of earlier steps come first: the last one before this step's.
+            return k - 1, jnp.searchsorted(trace.index, k) - 1, dy, jax.tree.map(jnp.add, dp, more)
+
+        carry = (trace.index[-1], jnp.asarray(count - 1), jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p))
+        _, _, dy, dp = lax.while_loop(lambda carry: carry[0] >= 0, visit, carry)
         return dp, dy
 
     # The vector (dp, dy0, outputs) with matrix 1; "solving" adds the map from the first two to the third. One flat

@@ -1,7 +1,8 @@
 """One step of a time integrator with its derivatives: all that the loops need to know of a solver.
 
-`push` and `pull` are the tangent and the cotangent of a step: of the state at its end and, at the same time, of an
-output inside it. Step size and times are held constant.
+What costs in a step is its `result` (the stages of a Runge-Kutta method); from that, the state at the end and at any
+time inside follow cheaply. `push` and `pull` are the tangent and the cotangent of the costly part, so that a step with
+many outputs costs hardly more than one without. Step size and times are held constant.
 """
 
 import abc
@@ -38,21 +39,37 @@ class AbstractOneStep(eqx.Module):
     def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> tuple[Any, Any, Any, Any, Any]:
         """State at t + h, error estimate, data for `between`, memory for the next step, whether it worked."""
 
+    @abc.abstractmethod
+    def result(self, system: System, t: Any, h: Any, y: Any) -> Any:
+        """The costly part of a step."""
+
+    @abc.abstractmethod
+    def ending(self, h: Any, y: Any, result: Any) -> Any:
+        """The state at the end."""
+
+    @abc.abstractmethod
+    def dense(self, h: Any, y: Any, result: Any) -> Any:
+        """Data for `between`."""
+
     def between(self, t: Any, h: Any, y: Any, y1: Any, dense: Any, output: Any) -> Any:
         """The state at an output time inside the step."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
         return jnp.where(output <= t, y, jnp.where(output >= t + h, y1, inside))
 
-    def advance(self, system: System, t: Any, h: Any, y: Any, output: Any = None) -> tuple[Any, Any]:
-        """State at the end of a step and, if asked for, at an output time."""
-        y1, _, dense, _, _ = self.step(system, t, h, y, self.begin(system, t, h, y))
-        return y1, y1 if output is None else self.between(t, h, y, y1, dense, output)
+    def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
+        """The same from the result of the step."""
+        return self.between(t, h, y, self.ending(h, y, result), self.dense(h, y, result), output)
 
-    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, dp: Any, dy: Any, output: Any) -> tuple[Any, Any]:
-        return jax.jvp(lambda p, y: self.advance(system_of(p), t, h, y, output), (p, y), (dp, dy))[1]
+    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, dp: Any, dy: Any) -> tuple[Any, Any]:
+        """The result and its tangent; `system_of(p)` is the system with the parameters p that are differentiated."""
+        return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y), (p, y), (dp, dy))
 
-    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, weights: Any, output: Any) -> tuple[Any, Any]:
-        return jax.vjp(lambda p, y: self.advance(system_of(p), t, h, y, output), p, y)[1](weights)
+    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, weigh: Any) -> tuple[Any, Any]:
+        """Cotangents of p and y; `weigh(result)` gives those of y, as far as it counts itself, and of the result."""
+        result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y), p, y)
+        dy, dresult = weigh(result)
+        dp, more = pull(dresult)
+        return dp, dy + more
 
 
 class AnySolver(AbstractOneStep):
@@ -66,6 +83,16 @@ class AnySolver(AbstractOneStep):
     def step(self, system, t, h, y, memory):
         y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
         return y1, error, dense, memory, result == diffrax.RESULTS.successful
+
+    def result(self, system, t, h, y):
+        y1, _, dense, _, _ = self.step(system, t, h, y, self.begin(system, t, h, y))
+        return y1, dense
+
+    def ending(self, h, y, result):
+        return result[0]
+
+    def dense(self, h, y, result):
+        return result[1]
 
 
 class Explicit(AbstractOneStep):
@@ -98,7 +125,17 @@ class Explicit(AbstractOneStep):
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
         return y1, error, dense, slopes[-1] if tableau.fsal else None, jnp.asarray(True)
 
-    def push(self, system_of, p, t, h, y, dp, dy, output):
+    def result(self, system, t, h, y):
+        """The slopes of all stages."""
+        return self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
+
+    def ending(self, h, y, result):
+        return y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), result)
+
+    def dense(self, h, y, result):
+        return dict(y0=y, y1=self.ending(h, y, result), k=h * result)
+
+    def push(self, system_of, p, t, h, y, dp, dy):
         c, a, count = self._coefficients(y.dtype)
 
         def stage(i, both):
@@ -109,22 +146,12 @@ class Explicit(AbstractOneStep):
             return with_row(slopes, i, slope), with_row(moved, i, change)
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
-        slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
-        return jax.jvp(lambda y, k: self._results(t, h, y, k, output), (y, slopes), (dy, moved))[1]
+        return lax.fori_loop(0, count, stage, (empty, empty))
 
-    def pull(self, system_of, p, t, h, y, weights, output):
+    def pull(self, system_of, p, t, h, y, weigh):
         c, a, count = self._coefficients(y.dtype)
-
-        def stage(i, both):
-            points, slopes = both
-            point = y + h * _dot(a[i], slopes)
-            slope = derivative(t + c[i] * h, point, system_of(p))
-            return with_row(points, i, point), with_row(slopes, i, slope)
-
-        empty = jnp.zeros((count, *y.shape), y.dtype)
-        points, slopes = lax.fori_loop(0, count, stage, (empty, empty))
-        _, split = jax.vjp(lambda y, k: self._results(t, h, y, k, output), y, slopes)
-        dy, dslopes = split(weights)
+        points, slopes = self._stages(lambda t, y: derivative(t, y, system_of(p)), t, h, y)
+        dy, dslopes = weigh(slopes)
 
         def back(n, carry):
             dp, dy, dpoints = carry
@@ -133,16 +160,21 @@ class Explicit(AbstractOneStep):
             more, dpoint = pull(dslopes[i] + h * _dot(a[:, i], dpoints))
             return jax.tree.map(jnp.add, dp, more), dy + dpoint, with_row(dpoints, i, dpoint)
 
-        start = (jax.tree.map(jnp.zeros_like, p), dy, empty)
+        start = (jax.tree.map(jnp.zeros_like, p), dy, jnp.zeros_like(slopes))
         dp, dy, _ = lax.fori_loop(0, count, back, start)
         return dp, dy
 
-    def _results(self, t, h, y, slopes, output):
-        """State at the end and at the output, from the slopes of all stages."""
-        y1 = y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes)
-        if output is None:
-            return y1, y1
-        return y1, self.between(t, h, y, y1, dict(y0=y, y1=y1, k=h * slopes), output)
+    def _stages(self, slope_at, t, h, y):
+        """The points of all stages, and the slopes there."""
+        c, a, count = self._coefficients(y.dtype)
+
+        def stage(i, both):
+            points, slopes = both
+            point = y + h * _dot(a[i], slopes)
+            return with_row(points, i, point), with_row(slopes, i, slope_at(t + c[i] * h, point))
+
+        empty = jnp.zeros((count, *y.shape), y.dtype)
+        return lax.fori_loop(0, count, stage, (empty, empty))
 
     def _coefficients(self, dtype):
         tableau = self.tableau

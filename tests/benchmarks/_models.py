@@ -9,6 +9,7 @@ GRAVITY = (0.0, -9.81, 0.0)
 
 
 def chain(n: int, *, names: bool = False) -> mbs.System:
+    """The system of `chain_model`."""
     return chain_model(n, names=names).assemble()
 
 
