@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from ._arguments import check_number, check_solvable, check_times, check_ways, output_times, warn_of_single_precision
 from ._integrate import Adaptive, Fixed, Status
+from ._parameters import Path
 from ._replay import integrate
 from ._types import Params
 from .equations import split
@@ -48,27 +49,29 @@ def simulate(
     rtol, atol = check_number("rtol", rtol), check_number("atol", atol)
     check_solvable(system, solver, dt, rtol, atol, max_steps)
     check_ways(saveat, adjoint)
-    if params is not None:
-        system = system.with_params(params)
+    values = {} if params is None else system.check_params(params)
     warn_of_single_precision(system.gravity.dtype)
     if solver is None:
         solver = RungeKutta4() if dt is not None else diffrax.Tsit5()
     if adjoint is not None or _needs_diffrax(saveat):
-        solution = _by_diffrax(system, (t0, t1, dt), solver, saveat, (rtol, atol), adjoint, max_steps)
+        solution = _by_diffrax(
+            system.with_values(values), (t0, t1, dt), solver, saveat, (rtol, atol), adjoint, max_steps
+        )
     else:
         times = output_times(saveat, t0, t1)
         if dt is not None:
             method: Any = Fixed(one_step(solver, rtol), t0, t1, dt, times)
         else:
             method = Adaptive(one_step(solver, rtol), _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
-        solution = _simulate(system, method, times)
+        solution = _simulate(system, values, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
     return solution
 
 
 @eqx.filter_jit
-def _simulate(system: System, method: Fixed | Adaptive, times: tuple[float, ...]) -> Solution:
+def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive, times: tuple[float, ...]) -> Solution:
+    system = system.with_values(values)
     y0 = jnp.concatenate(system.initial_state())
     run = integrate(method, system, y0)
     q, v = split(system, run.outputs)

@@ -151,12 +151,18 @@ class System(eqx.Module):
 
     def with_params(self, params: Params) -> "System":
         """The system with some parameters replaced; `params` has the form of a part of `self.params()`."""
+        return self.with_values(self.check_params(params))
+
+    def check_params(self, params: Params) -> dict[Path, Any]:
+        """The parameters by path, as arrays; names that lead nowhere, wrong shapes and values are refused."""
         homes = self.structure.homes
+        return {path: self._checked(path, value, homes[path]) for path, value in unnest(params, homes).items()}
+
+    def with_values(self, values: Mapping[Path, Any]) -> "System":
+        """The system with checked parameters replaced."""
         changes: dict[tuple[int, int], list[tuple[Index, Any]]] = {}
-        for path, value in unnest(params, homes).items():
-            home = homes[path]
-            value = self._checked(path, value, home)
-            for part in home.parts:
+        for path, value in values.items():
+            for part in self.structure.homes[path].parts:
                 rows = value.reshape(1, *value.shape) if part.positions is None else part.positions.take(value)
                 changes.setdefault((part.stack, part.leaf), []).append((part.rows, rows))
         stacks = [list(leaves) for leaves in (*self.stacks, (self.gravity,))]
