@@ -8,8 +8,9 @@ import jax.numpy as jnp
 
 from ._errors import ParameterError
 from ._groups import ConnectorGroup
+from ._structure import Part
 from ._types import Params, Vector
-from .system import ConstraintLevels, Part, System
+from .system import ConstraintLevels, System
 
 Blocks = tuple[tuple[Any, ...], ...]
 

@@ -11,11 +11,12 @@ import numpy as np
 from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._index import Index
+from ._structure import Element
 from ._types import Vector
 from .connectors._connector import AbstractConnector
 from .equations import accelerations
 from .sensors import BODY_OUTPUTS, Output
-from .system import Element, System
+from .system import System
 
 
 class Outputs(Mapping[str, Any]):

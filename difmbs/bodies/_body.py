@@ -71,3 +71,13 @@ class AbstractBody(eqx.Module):
     @abc.abstractmethod
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         """Potential energy in the uniform field."""
+
+
+class AbstractFlatBody(AbstractBody):
+    """A body whose velocity coordinates are the rates of its coordinates."""
+
+    def rate(self, q, v):
+        return v
+
+    def retract(self, q, dq):
+        return q + dq

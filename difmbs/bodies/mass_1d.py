@@ -9,10 +9,10 @@ from .._frames import BodyPose
 from .._parameters import Spec, parameter
 from .._rotations import NoRotation, PlaneRotation, length_and_direction
 from .._types import Numbers
-from ._body import AbstractBody
+from ._body import AbstractFlatBody
 
 
-class Mass1D(AbstractBody):
+class Mass1D(AbstractFlatBody):
     """A mass that slides along the line through `origin` in direction `axis`; its coordinate is the distance moved.
 
     **Arguments:** `mass` [kg] > 0; `axis`, a direction of any length but zero; `origin` [m].
@@ -38,12 +38,6 @@ class Mass1D(AbstractBody):
     def point(self, q, point):
         return self.pose(q).p + point
 
-    def rate(self, q, v):
-        return v
-
-    def retract(self, q, dq):
-        return q + dq
-
     def angular_velocity(self, q, v):
         return jnp.zeros(3, v.dtype)
 
@@ -63,7 +57,7 @@ class Mass1D(AbstractBody):
         return length_and_direction(self.axis)[1]
 
 
-class RotationalMass1D(AbstractBody):
+class RotationalMass1D(AbstractFlatBody):
     """A rotor about the axis through `origin` parallel to z; its coordinate is the angle. Its weight does no work.
 
     **Arguments:** `inertia` [kg m^2] > 0 about the axis; `origin` [m].
@@ -87,12 +81,6 @@ class RotationalMass1D(AbstractBody):
 
     def point(self, q, point):
         return self.origin + PlaneRotation(q[0]).apply(point)
-
-    def rate(self, q, v):
-        return v
-
-    def retract(self, q, dq):
-        return q + dq
 
     def angular_velocity(self, q, v):
         return jnp.pad(v, (2, 0))

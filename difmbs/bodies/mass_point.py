@@ -9,10 +9,10 @@ from .._frames import BodyPose
 from .._parameters import Spec, parameter
 from .._rotations import NoRotation
 from .._types import Numbers
-from ._body import AbstractBody
+from ._body import AbstractFlatBody
 
 
-class MassPoint(AbstractBody):
+class MassPoint(AbstractFlatBody):
     """A particle in space; coordinates x, y, z.
 
     **Arguments:** `mass` [kg] > 0. **Initial values:** `position` [m] and `velocity` [m/s], 3-vectors.
@@ -35,12 +35,6 @@ class MassPoint(AbstractBody):
     def point(self, q, point):
         return q
 
-    def rate(self, q, v):
-        return v
-
-    def retract(self, q, dq):
-        return q + dq
-
     def angular_velocity(self, q, v):
         return jnp.zeros_like(v)
 
@@ -57,7 +51,7 @@ class MassPoint(AbstractBody):
         return -self.mass * jnp.sum(gravity * q)
 
 
-class MassPoint2D(AbstractBody):
+class MassPoint2D(AbstractFlatBody):
     """A particle in the x-y plane; coordinates x, y.
 
     **Arguments:** `mass` [kg] > 0. **Initial values:** `position` [m] and `velocity` [m/s], 2-vectors.
@@ -79,12 +73,6 @@ class MassPoint2D(AbstractBody):
 
     def point(self, q, point):
         return jnp.pad(q, (0, 1))
-
-    def rate(self, q, v):
-        return v
-
-    def retract(self, q, dq):
-        return q + dq
 
     def angular_velocity(self, q, v):
         return jnp.zeros(3, v.dtype)

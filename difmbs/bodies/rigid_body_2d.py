@@ -9,10 +9,10 @@ from .._frames import BodyPose
 from .._parameters import Spec, parameter
 from .._rotations import PlaneRotation
 from .._types import Numbers
-from ._body import AbstractBody
+from ._body import AbstractFlatBody
 
 
-class RigidBody2D(AbstractBody):
+class RigidBody2D(AbstractFlatBody):
     """A rigid body in the x-y plane; coordinates: x and y of the centre of mass, angle about z.
 
     **Arguments:** `mass` [kg] > 0; `inertia` [kg m^2] > 0 about the centre of mass; `center_of_mass` [m], where it is
@@ -50,12 +50,6 @@ class RigidBody2D(AbstractBody):
     def point(self, q, point):
         pose = self.pose(q)
         return pose.p + pose.rotation.apply(point - jnp.pad(self.center_of_mass, (0, 1)))
-
-    def rate(self, q, v):
-        return v
-
-    def retract(self, q, dq):
-        return q + dq
 
     def angular_velocity(self, q, v):
         return jnp.pad(v[2:], (2, 0))

@@ -1,0 +1,99 @@
+"""Everything about an assembled model that is not a number: groups, names, and where each parameter is stored."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ._groups import BodyGroup, ConnectorGroup, SensorGroup
+from ._index import Index
+from ._parameters import Path, Spec
+from .sensors import Output
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Where a part of an element's instances is: these instances of that group of its kind."""
+
+    group: int
+    instances: Index
+    positions: Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """What a name stands for. `kind` is the name of one of the structure's lists of groups."""
+
+    kind: str
+    single: bool
+    count: int
+    parts: tuple[Part, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """Rows of one stored leaf; `positions` in the parameter they belong to, None where all instances share it."""
+
+    stack: int
+    leaf: int
+    rows: Index
+    positions: Index | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Home:
+    """Where a parameter lives."""
+
+    shape: tuple[int, ...]
+    spec: Spec
+    parts: tuple[Stored, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Structure:
+    """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
+
+    bodies: tuple[BodyGroup, ...]
+    forces: tuple[ConnectorGroup, ...]
+    fields: tuple[ConnectorGroup, ...]
+    constraints: tuple[ConnectorGroup, ...]
+    sensors: tuple[SensorGroup, ...]
+    elements: Mapping[str, Element]
+    homes: Mapping[Path, Home]
+    readings: Mapping[str, int | Output | Callable[..., Any]]
+    """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
+
+    @functools.cached_property
+    def groups(self) -> tuple[Any, ...]:
+        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors)
+
+    @functools.cached_property
+    def _content(self) -> tuple[Any, ...]:
+        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self._content == other._content)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
+
+    def __repr__(self) -> str:
+        kinds = [
+            (kind, [n for n, e in self.elements.items() if e.kind == kind])
+            for kind in ("bodies", "forces", "fields", "constraints")
+        ]
+        said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
+        return f"Structure({said}, {len(self.readings)} sensors)"
+
+    def first_stack(self, kind: str) -> int:
+        """Where the stacks of a kind of groups begin in `System.stacks`."""
+        kinds = ("bodies", "forces", "fields", "constraints", "sensors")
+        return sum(len(getattr(self, k)) for k in kinds[: kinds.index(kind)])
+
+    @property
+    def coordinate_count(self) -> int:
+        return sum(g.count * g.kind.coordinates for g in self.bodies)
+
+    @property
+    def velocity_count(self) -> int:
+        return sum(g.count * g.kind.velocities for g in self.bodies)

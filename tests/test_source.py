@@ -1,0 +1,69 @@
+"""Rules for the code that a reader should not have to check by hand."""
+
+import inspect
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import difmbs as mbs
+from difmbs._xla import allow_larger_loops
+
+from . import cases
+
+SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
+LEVELS = [
+    {"_errors", "_types", "_xla", "_ranges"},
+    {"_parameters", "_rotations", "_index"},
+    {"_frames"},
+    {"bodies", "connectors", "sensors"},
+    {"_groups", "_markers"},
+    {"_structure"},
+    {"system"},
+    {"_assembly", "equations"},
+    {"outputs", "solvers"},
+    {"model", "functions", "_integrate"},
+    {"_replay", "_arguments", "solution"},
+    {"simulate"},
+    {"__init__"},
+]
+
+
+def level(name):
+    return next(i for i, names in enumerate(LEVELS) if name in names)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_files_import_lower_levels_or_their_own_folder(source):
+    root = Path(mbs.__file__).parent
+    here = source.relative_to(root).parts[0].removesuffix(".py")
+    for dots, name in re.findall(r"^\s*from (\.+)([\w.]*) import", source.read_text(), re.MULTILINE):
+        outside = len(dots) == len(source.relative_to(root).parts)
+        target = name.split(".")[0]
+        if outside and target and target != here:
+            assert level(target) < level(here), f"{here} imports {target}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_nothing_is_evaluated_or_unpickled_and_norms_have_one_home(source):
+    text = source.read_text()
+    assert not re.search(r"\bpickle\b|\beval\(|\bexec\(|yaml\.load|allow_pickle=True|shell=True", text)
+    assert not re.search(r"jnp\.linalg\.norm|arccos|arcsin", text)
+
+
+def test_every_law_between_two_markers_is_in_the_table_of_cases():
+    classes = [c for c in vars(mbs).values() if inspect.isclass(c) and issubclass(c, mbs.AbstractForce)]
+    tested = {type(case.law()) for case in cases.CONNECTORS.values()}
+    one_marker = {mbs.Force, mbs.Torque, mbs.CoordinateLoad}
+    assert {c for c in classes if not inspect.isabstract(c)} - one_marker == tested
+
+
+def test_the_setting_of_xla_respects_the_users(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=7 --other")
+    allow_larger_loops()
+    assert os.environ["XLA_FLAGS"].count("xla_backend_extra_options") == 1
+    monkeypatch.setenv("XLA_FLAGS", "--other")
+    allow_larger_loops()
+    assert os.environ["XLA_FLAGS"].startswith("--xla_backend_extra_options=")
+    assert os.environ["XLA_FLAGS"].endswith(" --other")
