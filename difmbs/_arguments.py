@@ -47,15 +47,17 @@ def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol
     if not isinstance(system, System):
         raise SimulationError(f"simulate takes a System, got {type(system).__name__}. Call model.assemble() first.")
     if any(group.active for group in system.structure.constraints):
-        names = [n for n, e in system.structure.elements.items() if e.kind == "constraints"]
+        constraints, elements = system.structure.constraints, system.structure.elements.items()
+        names = [n for n, e in elements if e.kind == "constraints" and constraints[e.parts[0].group].active]
         raise SimulationError(f"constrained systems cannot be simulated yet; this one has {', '.join(names[:5])}.")
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
     one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK))
     if not one_step:
         raise SimulationError(
-            f"{type(solver).__name__} is not a Runge-Kutta method for ordinary differential equations. Use for "
-            "example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, diffrax.Kvaerno5()."
+            f"{type(solver).__name__} is not among the solvers that simulate takes: diffrax's explicit and diagonally "
+            "implicit Runge-Kutta methods. Use for example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, "
+            "diffrax.Kvaerno5()."
         )
     if dt is None:
         if isinstance(solver, RungeKutta4) or not isinstance(solver, diffrax.AbstractAdaptiveSolver | None):

@@ -16,7 +16,6 @@ from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
 from ._structure import Element, Home, Part, Stored, Structure
 from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
-from .sensors import AbstractSensor
 from .system import System
 
 KINDS = ("bodies", "forces", "fields", "constraints", "sensors")
@@ -145,7 +144,7 @@ class _Builder:
             part = self._add(kind, tree, (slots, record.active), positions, elsewhere, self._rows(segment))
             parts.append(part)
             done += len(positions)
-        self.elements[record.name] = Element(kind, record.single, record.count, tuple(parts))
+        self.elements[record.name] = Element(kind, record.single, record.count, _merged(parts))
 
     def add_field(self, record: Record) -> None:
         """A field is a group of its own, with one slot for each run of markers of one kind."""
@@ -163,13 +162,14 @@ class _Builder:
             self.readings[name] = quantity
             return
         sensor, place = quantity
-        self.readings[name] = self._sensor(name, sensor, place)
-
-    def _sensor(self, name: str, sensor: type[AbstractSensor], place: Place) -> int:
+        body = self.elements[place.body]
+        # One of many is a single marker; all instances of a name are many, also where it has only one.
+        single = body.single or (len(place) == 1 and body.count != 1)
         points = _points(name, "marker0", (place,))
         tree = {} if place.points is None else {"marker0": points}
         slots = (self._slot(place, None),)
-        return self._add("sensors", tree, (slots, sensor, name), np.arange(len(place)), {}, self._rows((place,))).group
+        signature, rows = (slots, sensor, name, single), self._rows((place,))
+        self.readings[name] = self._add("sensors", tree, signature, np.arange(len(place)), {}, rows).group
 
     def _add(self, kind, tree, signature, positions, elsewhere=None, rows=()) -> Part:
         """Adds instances to the group of their like. `elsewhere`: positions in leaves that count differently."""
@@ -229,8 +229,8 @@ class _Builder:
             self._connector_groups("fields"),
             self._connector_groups("constraints"),
             tuple(
-                SensorGroup(g.stack(), g.slots(slots)[0], sensor)
-                for ((slots, sensor, _), *_), g in self.groups["sensors"].items()
+                SensorGroup(g.stack(), g.slots(slots)[0], sensor, single)
+                for ((slots, sensor, _, single), *_), g in self.groups["sensors"].items()
             ),
             self.elements,
             homes,
@@ -248,6 +248,21 @@ def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
         yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
         first_q += group.count * kind.coordinates
         first_v += group.count * kind.velocities
+
+
+def _merged(parts: list[Part]) -> tuple[Part, ...]:
+    """One part for each group."""
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.group, []).append(part)
+    return tuple(
+        Part(
+            group,
+            Index(np.concatenate([p.instances.rows for p in same])),
+            Index(np.concatenate([p.positions.rows for p in same])),
+        )
+        for group, same in groups.items()
+    )
 
 
 def _is_leaf(x: Any) -> bool:
@@ -318,7 +333,8 @@ def _measured(system: System, record: Record) -> Record:
     world = system.world(*system.initial_state())
     parts = system.structure.elements[record.name].parts
     pieces = [system.part(world, record.name, p).each(lambda x: x.law.measure(x.config())) for p in parts]
-    found = {field: np.concatenate([np.asarray(p[field]) for p in pieces]) for field in missing}
+    order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
+    found = {field: jnp.concatenate([p[field] for p in pieces])[order] for field in missing}
     values = {field: value[0] if record.single else value for field, value in found.items()}
     return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
 

@@ -102,6 +102,7 @@ class SensorGroup:
     stack: Stack
     slot: Slot
     sensor: type[AbstractSensor]
+    single: bool
 
 
 class Local(eqx.Module):

@@ -96,6 +96,7 @@ class Fixed(eqx.Module):
             _, at = lax.scan(until, (jnp.zeros_like(stops[0]), y0), stops)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         finite = jnp.all(jnp.isfinite(outputs), axis=-1)
+        outputs = jnp.where((jnp.cumprod(finite) > 0)[:, None], outputs, jnp.nan)
         reached = jnp.max(jnp.where(jnp.cumprod(finite) > 0, wanted, self.t0))
         status = jnp.where(jnp.all(finite), Status.ok.value, Status.non_finite.value)
         return Run(outputs, jnp.asarray(last + 1), jnp.asarray(0), status, reached, trace)
@@ -127,18 +128,18 @@ class Adaptive(eqx.Module):
 
         def until(state, output):
             def unfinished(s):
-                return (s.t + s.h < output) & (s.status == Status.ok.value)
+                return (s.end < output) & (s.status == Status.ok.value)
 
             s = lax.while_loop(unfinished, lambda s: self._attempt(system, s), state)
             y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
-            return s, (jnp.where(output <= s.t + s.h, y, jnp.nan), jnp.maximum(s.steps - 1, 0))
+            return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0))
 
         s, (outputs, index) = lax.scan(until, start, wanted)
         trace = None
         if record:
             times, sizes, states = s.recorded
             trace = Trace(times, sizes, states, wanted, index)
-        return Run(outputs, s.steps, s.rejected, s.status, s.t + s.h, trace)
+        return Run(outputs, s.steps, s.rejected, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
@@ -153,32 +154,34 @@ class Adaptive(eqx.Module):
             times = jnp.zeros((2, self.max_steps), y0.dtype)
             recorded = (*times, jnp.zeros((self.max_steps, *y0.shape), y0.dtype))
         zero = jnp.asarray(0)
-        return _State(t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, status, recorded)
+        return _State(t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, status, recorded)
 
     def _attempt(self, system: System, s: "_State") -> "_State":
         """One step from the end of the last accepted one, accepted or rejected."""
-        t, end = s.t + s.h, jnp.asarray(self.t1, s.t.dtype)
+        t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
         # A last sliver of a step would be all rounding error.
-        h = jnp.where(s.tnext > end - 1e-12 * (self.t1 - self.t0), end, s.tnext) - t
+        end = jnp.where(s.tnext > last - 1e-12 * (self.t1 - self.t0), last, s.tnext)
+        h = end - t
         y, error, dense, memory, worked = self.step.step(system, t, h, s.y1, s.memory)
         sound = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(error)) & worked
         # An infinite error makes the controller shrink the step as far as it may.
-        keep, reached, tnext, _, controller, problem = self.controller.adapt_step_size(
-            t, t + h, s.y1, jnp.where(sound, y, s.y1), system, jnp.where(sound, error, jnp.inf),
+        keep, _, tnext, _, controller, problem = self.controller.adapt_step_size(
+            t, end, s.y1, jnp.where(sound, y, s.y1), system, jnp.where(sound, error, jnp.inf),
             self.step.error_order, s.controller,
         )  # fmt: skip
         keep = keep & sound
         why = jnp.where(sound, Status.dt_min.value, Status.non_finite.value)
-        status = jnp.where(problem == diffrax.RESULTS.successful, Status.ok.value, why)
+        arrived = keep & (end >= last)
+        status = jnp.where((problem == diffrax.RESULTS.successful) | arrived, Status.ok.value, why)
         steps, rejected = jnp.where(keep, s.steps + 1, s.steps), jnp.where(keep, s.rejected, s.rejected + 1)
-        status = jnp.where((steps + rejected >= self.max_steps) & (reached < end), Status.max_steps.value, status)
-        new, old = (t, h, s.y1, y, dense, memory), (s.t, s.h, s.y, s.y1, s.dense, s.memory)
+        status = jnp.where((steps + rejected >= self.max_steps) & ~arrived, Status.max_steps.value, status)
+        new, old = (end, t, h, s.y1, y, dense, memory), (s.end, s.t, s.h, s.y, s.y1, s.dense, s.memory)
         kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
         recorded = s.recorded
         if recorded is not None:
             place = jnp.maximum(steps - 1, 0)
-            recorded = tuple(with_row(x, place, value) for x, value in zip(recorded, kept[:3], strict=True))
-        after = dict(zip(("t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
+            recorded = tuple(with_row(x, place, value) for x, value in zip(recorded, kept[1:4], strict=True))
+        after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
         return _State(
             tnext=tnext,
             controller=controller,
@@ -191,8 +194,9 @@ class Adaptive(eqx.Module):
 
 
 class _State(NamedTuple):
-    """The last accepted step, from (t, y) to (t + h, y1), and what the next attempt needs."""
+    """The last accepted step, from (t, y) to (end, y1) with h = end - t, and what the next attempt needs."""
 
+    end: Any
     t: Any
     h: Any
     y: Any

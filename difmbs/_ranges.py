@@ -12,9 +12,14 @@ def limits() -> Any:
     return jnp.finfo(jnp.result_type(float))
 
 
+def _rounding() -> float:
+    """What a tensor may be off by: it is rarely typed in with all digits, nor computed without rounding."""
+    return max(1e-9, 100 * float(limits().eps))
+
+
 def _is_asymmetric(tensor: np.ndarray) -> Any:
     scaled, _ = _scaled(tensor)
-    return np.any(np.abs(scaled - np.swapaxes(scaled, -1, -2)) > 1e-9, axis=(-2, -1))
+    return np.any(np.abs(scaled - np.swapaxes(scaled, -1, -2)) > _rounding(), axis=(-2, -1))
 
 
 def _is_indefinite(tensor: np.ndarray) -> Any:
@@ -23,7 +28,7 @@ def _is_indefinite(tensor: np.ndarray) -> Any:
 
 def _is_no_body(tensor: np.ndarray) -> Any:
     moments = np.linalg.eigvalsh(_scaled(tensor)[0])
-    return moments[..., 2] > (moments[..., 0] + moments[..., 1]) * (1 + 1e-9)
+    return moments[..., 2] > (moments[..., 0] + moments[..., 1]) * (1 + _rounding())
 
 
 def _has_no_inverse(tensor: np.ndarray) -> Any:

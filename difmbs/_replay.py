@@ -49,6 +49,9 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
 
         doutputs = _replayed(method.step, system_of, trace, tuple(leaves[i] for i in moving), dp, dy0)
         primal = recorded._replace(trace=None)
+        # What was not reached has no derivative; zero would look like one.
+        reached = jnp.all(jnp.isfinite(primal.outputs), axis=-1, keepdims=True)
+        doutputs = doutputs * jnp.where(reached, 1, jnp.nan).astype(doutputs.dtype)
         return primal, jax.tree.map(_no_tangent, primal)._replace(outputs=doutputs)
 
     run.defjvp(rule, symbolic_zeros=True)

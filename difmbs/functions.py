@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._errors import ParameterError
 from ._groups import ConnectorGroup
@@ -93,7 +94,12 @@ def constraint_equations(system: System, name: str) -> Callable[..., ConstraintL
             slots = tuple(slot.select(part.instances) for slot in _group(changed, "constraints", part).slots)
             pieces.append(changed.levels(time, changed.part(world, name, part), slots, q.dtype))
         shape = (element.count, pieces[0].shape[1])
-        joined = [None if x[0] is None else jnp.concatenate(x) for x in zip(*(p[1:] for p in pieces), strict=True)]
+        order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
+        rows = (order[:, None] * shape[1] + np.arange(shape[1])).ravel()
+        joined = [
+            None if level[0] is None else jnp.concatenate(level)[rows]
+            for level in zip(*(piece[1:] for piece in pieces), strict=True)
+        ]
         return ConstraintLevels(shape, *joined)
 
     return equations

@@ -63,7 +63,7 @@ class Outputs(Mapping[str, Any]):
         group, leaves = self.system.with_leaves("sensors")[reading]
         point = group.stack.instances(leaves).get("marker0")
         values = self._read(group.sensor, group.slot.body, group.slot.rows, point)
-        return values[0] if len(group.slot.rows) == 1 else values
+        return values[0] if group.single else values
 
     def _read(self, sensor: Any, body_group: int, rows: Index, point: Any) -> Any:
         """A sensor on some bodies of a group."""

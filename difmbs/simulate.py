@@ -50,6 +50,9 @@ def simulate(
     check_solvable(system, solver, dt, rtol, atol, max_steps)
     check_ways(saveat, adjoint)
     values = {} if params is None else system.check_params(params)
+    if not any(isinstance(x, jax.core.Tracer) for x in values.values()):
+        # Plain numbers are put in at once, so that any choice of them runs the same program.
+        system, values = system.with_values(values), {}
     warn_of_single_precision(system.gravity.dtype)
     if solver is None:
         solver = RungeKutta4() if dt is not None else diffrax.Tsit5()
@@ -116,6 +119,8 @@ def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -
     ok = result.result == diffrax.RESULTS.successful
     too_many = result.result == diffrax.RESULTS.max_steps_reached
     code = jnp.where(ok, Status.ok.value, jnp.where(too_many, Status.max_steps.value, Status.dt_min.value))
+    sound = jnp.all(jnp.isfinite(result.ys) | ~jnp.isfinite(result.ts)[:, None])
+    code = jnp.where(sound, code, Status.non_finite.value)
     # Diffrax fills up what it did not reach with infinities.
     filled = jnp.isfinite(result.ts)
     t = jnp.where(filled, result.ts, jnp.nan)

@@ -16,8 +16,9 @@ class Solution(eqx.Module):
     """The motion of a system at the output times.
 
     `t` (n,), `q` (n, coordinates), `v` (n, velocity coordinates); `multipliers` by name of constraint; `status`, "ok"
-    or the reason of an early stop, after which the rows are NaN; `stats`; `solution["tip"]` and
-    `solution["spring.force"]`: sensors and output variables, with time along the first axis.
+    or the reason of an early stop, after which the rows are NaN; `stats`, of the run up to the last output;
+    `solution["tip"]` and `solution["spring.force"]`: sensors and output variables, with time along the first axis. In a
+    batch made by `vmap` all of them have its axis in front.
     """
 
     system: System
@@ -42,18 +43,22 @@ class Solution(eqx.Module):
 
     def __getitem__(self, name: str) -> Any:
         try:
-            return _read(self.system, self.t, self.q, self.v, str(name))
+            return _read(self, str(name))
         except ParameterError as error:
             raise ParameterError(str(error)) from None
 
     def outputs(self, i: int) -> Outputs:
-        """All named outputs at the i-th output time."""
+        """All named outputs at the i-th output time, of a single simulation."""
         return Outputs(self.system, self.t[i], self.q[i], self.v[i])
 
 
 @eqx.filter_jit
-def _read(system: System, t: Any, q: Any, v: Any, name: str) -> Any:
-    return jax.vmap(lambda t, q, v: Outputs(system, t, q, v)[name])(t, q, v)
+def _read(solution: Solution, name: str) -> Any:
+    if solution.t.ndim > 1:
+        # A batch, whose members have parameters of their own.
+        return eqx.filter_vmap(_read)(solution, name)
+    system = solution.system
+    return jax.vmap(lambda t, q, v: Outputs(system, t, q, v)[name])(solution.t, solution.q, solution.v)
 
 
 def raise_if_failed(solution: Solution) -> None:

@@ -227,3 +227,38 @@ def test_solutions_are_pytrees_that_leave_jit():
     )
     assert solution.status == "ok"
     assert solution["tip"].shape == (101, 3)
+
+
+def test_outputs_of_a_batch_use_the_parameters_of_each_member():
+    def run(k):
+        return mbs.simulate(
+            SYSTEM, t1=0.1, dt=1e-2, params={"spring": {"stiffness": k * jnp.ones(3)}}, saveat=[0.05, 0.1]
+        )
+
+    stiffness = jnp.array([40.0, 50.0, 60.0])
+    batch = jax.vmap(run)(stiffness)
+    assert batch["spring.force_local"].shape == (3, 2, 3)
+    for i, k in enumerate(stiffness):
+        for name in ("tip", "spring.force_local"):
+            np.testing.assert_allclose(batch[name][i], run(k)[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", np.linspace(-3.0, 3.0, 13).tolist())
+def test_adaptive_runs_arrive_whatever_the_start(start):
+    model = mbs.Model()
+    model.add("mass", mbs.Mass1D(1.0), velocity=1.0)
+    system = model.assemble()
+    for end in (start + 0.1, start + 1.1):
+        solution = mbs.simulate(system, t0=start, t1=end, saveat=[end])
+        np.testing.assert_allclose(solution.q[0, 0], end - start, rtol=1e-12)
+
+
+def test_the_gradient_of_what_was_not_reached_is_not_zero():
+    loss = lambda k: mbs.simulate(SYSTEM, t1=10.0, max_steps=20, params={"spring": {"stiffness": k}}, throw=False).q[
+        -1, 0
+    ]
+    assert np.all(np.isnan(jax.grad(loss)(jnp.full(3, 50.0))))
+    with pytest.raises(mbs.SimulationError, match="max_steps"):
+        jax.grad(lambda k: mbs.simulate(SYSTEM, t1=10.0, max_steps=20, params={"spring": {"stiffness": k}}).q[-1, 0])(
+            jnp.full(3, 50.0)
+        )

@@ -154,6 +154,10 @@ def check_dof_constraint(name: str, flags: Any) -> None:
         raise ModelError(f"'{name}': dof_constraint must be a tuple of three booleans, got {show(flags)}.")
 
 
-def exudyn_function(function: Any) -> Any:
+class exudyn_function(eqx.Module):  # noqa: N801 (used like a function)
     """Adapts a user function with Exudyn's leading arguments (mbs, t, itemNumber, ...): mbs is None, itemNumber 0."""
-    return lambda t, *arguments: function(None, t, 0, *arguments)
+
+    function: Any
+
+    def __call__(self, t: Any, *arguments: Any) -> Any:
+        return self.function(None, t, 0, *arguments)

@@ -45,8 +45,10 @@ class AllPairsGravity(AbstractField):
         return dict(force=self.forces(t, positions))
 
     def energy(self, t, positions):
-        potentials = self._over_tiles(positions, self._potentials)[:, 0]
-        return 0.5 * jnp.sum(potentials * self.mass) * self.gravitational_constant
+        pairs = jnp.sum(self._over_tiles(positions, self._potentials)[:, 0] * self.mass)
+        # Taken together, every body was also paired with itself.
+        alone = potential(jnp.zeros_like(self.mass[0]), self.min_distance_regularization, self.softening)
+        return 0.5 * self.gravitational_constant * (pairs - alone * jnp.sum(self.mass * self.mass))
 
     def _over_tiles(self, positions, function):
         """function(tile of positions, all positions) for every tile, without keeping the pairs for the derivative."""
@@ -67,4 +69,4 @@ class AllPairsGravity(AbstractField):
     def _potentials(self, tile, positions):
         length = jax.vmap(jax.vmap(lambda a, b: length_and_direction(a - b)[0], (0, None)), (None, 0))(tile, positions)
         pair = potential(length, self.min_distance_regularization, self.softening)
-        return jnp.sum(jnp.where(length > 0, self.mass[:, None] * pair, 0), axis=0)[:, None]
+        return jnp.sum(self.mass[:, None] * pair, axis=0)[:, None]

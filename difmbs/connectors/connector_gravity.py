@@ -89,7 +89,8 @@ def _attraction_tangent(softening, primals, tangents):
     below = 0 if softening == "plummer" else jnp.minimum(length - minimum, 0)
     dbelow = 0 if softening == "plummer" else jnp.where(length < minimum, dlength - dminimum, 0)
     ddivisor = dlength * (square + below * below) + length * (dsquare + 2 * below * dbelow)
-    return found, -found * found * ddivisor
+    # found^2 would underflow in single precision.
+    return found, -found * (found * ddivisor)
 
 
 def potential(length, minimum, softening):

@@ -12,10 +12,11 @@ from ._connector import AbstractForce, check_dof_constraint
 
 
 class RotationalSpringDamper(AbstractForce):
-    r"""Torque between two bodies from their relative angle about z, counted through full turns.
+    r"""Torque between two bodies from their relative angle about z.
 
     $T = k(\theta_1 - \theta_0 + p - \theta_l) + c(\omega_1 - \omega_0)$ acts as +T on marker 0 (child) and -T on
-    marker 1 (parent). No singular points.
+    marker 1 (parent). Planar bodies and rotors count their angle through full turns. A spatial body's angle is its
+    twist about z, which jumps at two turns and is undefined where the body is turned upside down.
 
     **Arguments:** `stiffness` k [N m/rad]; `damping` c [N m s/rad]; `preload` p [rad]; `reference_angle` [rad], None:
     the relative angle in the initial state; `dof_constraint` for x, y and theta: only theta matters, True switches
