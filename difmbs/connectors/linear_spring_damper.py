@@ -27,10 +27,11 @@ _CHOICES = {
 class LinearSpringDamper(AbstractForce):
     r"""Spring and damper in the x-y plane along the line from marker 0 (child) to marker 1 (parent).
 
-    With the stretch $e = L - l_0 + p$ the force is $f = f_k(e) + c\,g\,\dot L$, positive in tension; g is 1, or the gate
-    of a one-sided spring. $f_k = k\,e$, for `type="tensile"` only while e >= 0, for `"compressive"` only while e <= 0, for `"tabular"` from a curve of force
-    over stretch. Both markers' bodies may turn: then the torque $\mp|f|(\mu_k\Delta\theta + \mu_c\Delta\omega)$ couples
-    their rotation. Where the markers coincide the direction is undefined and the force is 0.
+    With the stretch $e = L - l_0 + p$ the force is $f = f_k(e) + c\,g\,\dot L$, positive in tension. $f_k = k\,e$, for
+    `type="tensile"` only while e >= 0, for `"compressive"` only while e <= 0, for `"tabular"` from a curve of force
+    over stretch; g is 1, or 0 while a one-sided spring does not act. Both markers' bodies may turn: then the torque
+    $\mp|f|(\mu_k\Delta\theta + \mu_c\Delta\omega)$ couples their rotation. Where the markers coincide the direction is
+    undefined and the force is 0.
 
     **Arguments:** `stiffness` k [N/m]; `damping` c [N s/m]; `preload` p [m], positive in tension; `reference_length`
     l0 [m], None: the distance in the initial state; `type`; `curve`, rows (stretch [m], force [N]) for "tabular",
