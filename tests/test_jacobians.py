@@ -142,7 +142,7 @@ def test_force_and_blocks_equal_the_formulas(connector, pairing):
         assert np.abs(forces[n] - joined).max() <= TOLERANCE * np.abs(joined).max(initial=1e-3)
 
 
-# The documents' own formulas, where they are wrong, must fail the same check. Numbers: sections of the audit.
+# The documents' own formulas, where they are wrong, must fail the same check.
 
 WRONG = 1e-3
 
