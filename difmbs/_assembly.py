@@ -14,11 +14,9 @@ from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
 from ._index import Index
 from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
-from ._structure import Element, Home, Part, Stored, Structure
+from ._structure import KINDS, Element, Home, Part, Stored, Structure
 from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
 from .system import System
-
-KINDS = ("bodies", "forces", "fields", "constraints", "sensors")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,8 @@ from ._index import Index
 from ._parameters import Path, Spec
 from .sensors import Output
 
+KINDS = ("bodies", "forces", "fields", "constraints", "sensors")
+
 
 @dataclasses.dataclass(frozen=True)
 class Part:
@@ -78,17 +80,13 @@ class Structure:
         return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
 
     def __repr__(self) -> str:
-        kinds = [
-            (kind, [n for n, e in self.elements.items() if e.kind == kind])
-            for kind in ("bodies", "forces", "fields", "constraints")
-        ]
+        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:-1]]
         said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
         return f"Structure({said}, {len(self.readings)} sensors)"
 
     def first_stack(self, kind: str) -> int:
         """Where the stacks of a kind of groups begin in `System.stacks`."""
-        kinds = ("bodies", "forces", "fields", "constraints", "sensors")
-        return sum(len(getattr(self, k)) for k in kinds[: kinds.index(kind)])
+        return sum(len(getattr(self, k)) for k in KINDS[: KINDS.index(kind)])
 
     @property
     def coordinate_count(self) -> int:

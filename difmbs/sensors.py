@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from ._frames import Marker
+from ._frames import Marker, Point
 from ._types import Vector
 
 
@@ -36,7 +36,7 @@ class Velocity(AbstractSensor):
 
     @staticmethod
     def read(body, marker, q, v, acceleration):
-        return _velocity(body, marker, q, v)
+        return Point().flow(body, marker, q, v)
 
 
 class Acceleration(AbstractSensor):
@@ -46,7 +46,7 @@ class Acceleration(AbstractSensor):
 
     @staticmethod
     def read(body, marker, q, v, acceleration):
-        return jax.jvp(lambda q, v: _velocity(body, marker, q, v), (q, v), (body.rate(q, v), acceleration))[1]
+        return jax.jvp(lambda q, v: Point().flow(body, marker, q, v), (q, v), (body.rate(q, v), acceleration))[1]
 
 
 class Rotation(AbstractSensor):
@@ -84,7 +84,3 @@ BODY_OUTPUTS: dict[str, type[AbstractSensor]] = {
     "rotation": Rotation,
     "angular_velocity": AngularVelocity,
 }
-
-
-def _velocity(body, marker, q, v):
-    return jax.jvp(lambda q: body.point(q, marker.point), (q,), (body.rate(q, v),))[1]

@@ -75,7 +75,7 @@ def test_no_net_force_and_no_net_moment(connector, pairing):
             force, moment = force * (1, 1, 0), moment * (0, 0, 1)
         scale = np.abs(found["damped"][n]).max()
         assert np.abs(force).max() <= EXACT * scale
-        assert np.abs(moment).max() <= 10 * EXACT * scale
+        assert np.abs(moment).max() <= EXACT * scale
 
 
 @pytest.mark.parametrize(("connector", "pairing"), CONSERVATIVE)
@@ -84,7 +84,7 @@ def test_force_is_minus_the_slope_of_the_energy(connector, pairing):
     scale = np.abs(found["undamped"]).max()
     assert np.abs(found["undamped"] + found["slope"]).max() <= EXACT * scale
     power = np.sum(found["undamped"] * v, axis=1)
-    assert np.abs(power + found["rate"]).max() <= 10 * EXACT * scale
+    assert np.abs(power + found["rate"]).max() <= EXACT * scale
 
 
 @pytest.mark.parametrize(("connector", "pairing"), CONSERVATIVE)
@@ -113,7 +113,7 @@ def test_a_rigid_motion_turns_the_force_with_it(connector):
     before = law.effort(t, tuple(jnp.asarray(p)), tuple(jnp.asarray(v)))
     after = law.effort(t, tuple(jnp.asarray(moved)), tuple(jnp.asarray(moved_v)))
     for a, b in zip(before, after, strict=True):
-        np.testing.assert_allclose(turn @ np.asarray(a), b, rtol=1e-11, atol=1e-11)
+        assert np.abs(turn @ np.asarray(a) - b).max() <= EXACT * np.abs(b).max()
 
 
 def planar_ends(rng, angle=0.0, shift=(0.0, 0.0), spin=0.0):
@@ -140,11 +140,12 @@ def test_a_rigid_motion_in_the_plane_turns_the_force_with_it(connector):
     t = jnp.zeros(())
     config, flow, _ = planar_ends(np.random.default_rng(5))
     moved, moved_flow, turn = planar_ends(np.random.default_rng(5), 0.7, (0.3, -1.2), 1.5)
-    errors = []
+    errors, scale = [], 0.0
     for a, b in zip(law.effort(t, config, flow), law.effort(t, moved, moved_flow), strict=True):
         errors += [np.abs(turn @ np.asarray(a.f) - b.f).max(), abs(float(a.m - b.m))]
+        scale = max(scale, np.abs(b.f).max(), abs(float(b.m)))
     # The isotropic damper of the source resists a common rotation: it is offered, and documented as not objective.
-    assert (max(errors) > 1e-3) if connector == "isotropic" else (max(errors) < 1e-11)
+    assert (max(errors) > 1e-3) if connector == "isotropic" else (max(errors) <= EXACT * scale)
 
 
 @pytest.mark.parametrize("connector", cases.CONNECTORS)
@@ -209,7 +210,7 @@ def test_outputs_have_the_same_gradient_forwards_backwards_and_by_differences(co
     assert np.all(np.isfinite(forwards))
     weights = jnp.asarray(np.random.default_rng(2).normal(size=forwards.shape[0]))
     backwards = jax.jit(lambda w, *x: jax.vjp(of, *x)[1](w))(weights, *arguments)
-    assert np.abs(weights @ forwards - np.concatenate(backwards)).max() <= 10 * EXACT * scale
+    assert np.abs(weights @ forwards - np.concatenate(backwards)).max() <= EXACT * scale
     assert np.abs(forwards - central_differences(of, arguments)).max() <= 1e-7 * scale
 
 
