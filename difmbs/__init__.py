@@ -51,6 +51,8 @@ from .sensors import Rotation as Rotation
 from .sensors import Velocity as Velocity
 from .simulate import simulate as simulate
 from .solution import Solution as Solution
+from .solvers import GeneralizedAlpha as GeneralizedAlpha
 from .solvers import RungeKutta4 as RungeKutta4
+from .solvers import TrapezoidalIndex2 as TrapezoidalIndex2
 from .system import ConstraintLevels as ConstraintLevels
 from .system import System as System

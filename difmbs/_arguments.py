@@ -12,7 +12,7 @@ import numpy as np
 
 from ._errors import SimulationError
 from ._parameters import as_array, is_numbers, show
-from .solvers import RungeKutta4
+from .solvers import AbstractNewmark, RungeKutta4
 from .system import System
 
 _MOST_STEPS = 10**8
@@ -46,13 +46,9 @@ def check_number(name: str, value: Any) -> float:
 def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
     if not isinstance(system, System):
         raise SimulationError(f"simulate takes a System, got {type(system).__name__}. Call model.assemble() first.")
-    if any(group.active for group in system.structure.constraints):
-        constraints, elements = system.structure.constraints, system.structure.elements.items()
-        names = [n for n, e in elements if e.kind == "constraints" and constraints[e.parts[0].group].active]
-        raise SimulationError(f"constrained systems cannot be simulated yet; this one has {', '.join(names[:5])}.")
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
-    one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK))
+    one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK, AbstractNewmark))
     if not one_step:
         raise SimulationError(
             f"{type(solver).__name__} is not among the solvers that simulate takes: diffrax's explicit and diagonally "

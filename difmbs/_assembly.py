@@ -12,6 +12,7 @@ import numpy as np
 from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
 from ._index import Index
+from ._coupling import couple
 from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
 from ._structure import KINDS, Element, Home, Part, Stored, Structure
@@ -32,7 +33,7 @@ class Record:
     active: bool
 
 
-def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any) -> System:
+def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
     """The system of some records. Parameters that are to be measured are read off the initial state first."""
     if any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
         preliminary = _build(records, {}, gravity)
@@ -41,7 +42,7 @@ def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any)
     for record in records:
         if record.places and record.active:
             _try_out(system, record)
-    return system
+    return couple(system, redundant)
 
 
 class _Leaf(NamedTuple):

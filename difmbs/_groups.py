@@ -162,6 +162,22 @@ class Local(eqx.Module):
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
         return jax.jacfwd(lambda v: self.at(self.q, v).velocity_residual(t))(self.v)
 
+    def constraint_force(self, t, multiplier) -> tuple[Any, ...]:
+        """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""
+        return jax.vjp(lambda v: self.at(self.q, v).velocity_residual(t), self.v)[1](multiplier)[0]
+
+    def constraint_motion(self, t):
+        """G v."""
+        return jax.jvp(lambda v: self.at(self.q, v).velocity_residual(t), (self.v,), (self.v,))[1]
+
+    def acceleration_residual(self, t, acceleration):
+        """d/dt of `velocity_residual` while the velocity coordinates change at this rate."""
+        return jax.jvp(
+            lambda t, q, v: self.at(q, v).velocity_residual(t),
+            (t, self.q, self.v),
+            (jnp.ones_like(t), self.rates(), acceleration),
+        )[1]
+
     def acceleration_bias(self, t):
         """gamma of G v' = gamma, the acceleration level."""
         _, change = jax.jvp(

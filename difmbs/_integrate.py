@@ -4,8 +4,7 @@ Steps, error estimates, interpolation and step-size control are diffrax's; the l
 also have to store the accepted steps, on which all derivatives of a simulation are built (`_replay`).
 """
 
-import enum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -14,21 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._status import Status
 from .solvers import TERM, AbstractOneStep, with_row
 from .system import System
 
 
-class Status(enum.IntEnum):
-    """How a simulation ended."""
-
-    ok = 0
-    max_steps = 1
-    dt_min = 2
-    non_finite = 3
-
-
 class Trace(NamedTuple):
-    """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`."""
+    """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`.
+
+    `y` has one row more: the state at the end of the last step.
+    """
 
     t: Any
     h: Any
@@ -43,6 +37,7 @@ class Run(NamedTuple):
     outputs: Any
     steps: Any
     rejected: Any
+    iterations: Any
     status: Any
     time: Any
     trace: Trace | None
@@ -59,47 +54,58 @@ class Fixed(eqx.Module):
 
     def run(self, system: System, y0: Any, record: bool) -> Run:
         times, index, on_grid = self._grid()
-        last = len(times) - 2
+        count = len(times) - 1
         rest = float(times[-1] - times[-2])
         wanted = jnp.asarray(self.outputs, y0.dtype)
 
         def span(k):
             h = jnp.asarray(self.dt, y0.dtype)
             if abs(rest - self.dt) > 1e-9 * self.dt:
-                h = jnp.where(k == last, jnp.asarray(rest, y0.dtype), h)
+                h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)
             return self.t0 + jnp.asarray(k, y0.dtype) * self.dt, h
 
-        def after(k, y):
-            t, h = span(k)
-            return self.step.step(system, t, h, y, self.step.begin(system, t, h, y))[0]
+        def after(s):
+            t, h = span(s.k)
+            step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
+            y, code = step.end, s.code
+            if step.code is not None:
+                sound = jnp.all(jnp.isfinite(step.end))
+                code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
+                y = jnp.where(code == 0, step.end, s.y)
+            states = None if s.states is None else with_row(s.states, s.k + 1, y)
+            return _Reached(s.k + 1, y, s.iterations + step.iterations, code, states)
 
         def inside(k, y, output):
             t, h = span(k)
-            return self.step.inside(t, h, y, self.step.result(system, t, h, y), output)
+            step = self.step.step(system, t, h, y, self.step.begin(system, t, h, y))
+            return self.step.between(t, h, y, step.end, step.dense, output)
 
+        # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
+        stops = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+
+        def until(s, stop):
+            s = lax.while_loop(lambda s: (s.k < stop) & (s.code == 0), after, s)
+            return s, (s.y, s.code)
+
+        zero = jnp.zeros((), int)
+        states = jnp.zeros((count + 1, *y0.shape), y0.dtype).at[0].set(y0) if record else None
+        s, (at, codes) = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
+        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
+        good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
+        outputs = jnp.where(good[:, None], outputs, jnp.nan)
+        status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
+        failed_at = span(s.k - 1)[0]
+        reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, self.t0)), failed_at)
         trace = None
         if record:
-            _, ends = lax.scan(lambda y, k: (after(k, y),) * 2, y0, jnp.arange(last + 1))
-            states = jnp.concatenate([y0[None], ends])
             starts, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
-            trace = Trace(starts, sizes, states[:-1], wanted, jnp.asarray(index))
-            at = jnp.where((wanted <= self.t0)[:, None], y0, states[index + 1]) if on_grid else states[index]
-        else:
-            # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
-            stops = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+            trace = Trace(starts, sizes, s.states, wanted, jnp.asarray(index))
+        return Run(outputs, jnp.asarray(count), zero, s.iterations, status, reached, trace)
 
-            def until(carry, stop):
-                k, y = carry
-                y = lax.fori_loop(k, stop, after, y)
-                return (stop, y), y
-
-            _, at = lax.scan(until, (jnp.zeros_like(stops[0]), y0), stops)
-        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
-        finite = jnp.all(jnp.isfinite(outputs), axis=-1)
-        outputs = jnp.where((jnp.cumprod(finite) > 0)[:, None], outputs, jnp.nan)
-        reached = jnp.max(jnp.where(jnp.cumprod(finite) > 0, wanted, self.t0))
-        status = jnp.where(jnp.all(finite), Status.ok.value, Status.non_finite.value)
-        return Run(outputs, jnp.asarray(last + 1), jnp.asarray(0), status, reached, trace)
+    @property
+    def on_grid(self) -> bool:
+        """Whether all outputs are at the ends of steps."""
+        return self._grid()[2]
 
     def _grid(self):
         """Step times, the step in which each output lies, whether all outputs are at the ends of steps."""
@@ -112,6 +118,16 @@ class Fixed(eqx.Module):
         return times, index, bool(np.all(np.abs(ends - wanted) <= little))
 
 
+class _Reached(NamedTuple):
+    """After k steps."""
+
+    k: Any
+    y: Any
+    iterations: Any
+    code: Any
+    states: Any
+
+
 class Adaptive(eqx.Module):
     """Steps whose size a diffrax controller chooses."""
 
@@ -121,6 +137,8 @@ class Adaptive(eqx.Module):
     t1: float = eqx.field(static=True)
     outputs: tuple[float, ...] = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
+
+    on_grid: ClassVar[bool] = False
 
     def run(self, system: System, y0: Any, record: bool) -> Run:
         start = self._start(system, y0, record)
@@ -139,22 +157,25 @@ class Adaptive(eqx.Module):
         if record:
             times, sizes, states = s.recorded
             trace = Trace(times, sizes, states, wanted, index)
-        return Run(outputs, s.steps, s.rejected, s.status, s.end, trace)
+        return Run(outputs, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
-        slope = self.step.solver.func
+        slope = self._slope
         tnext, controller = self.controller.init(TERM, t0, t1, y0, None, system, slope, self.step.error_order)
         memory = self.step.begin(system, t0, tnext - t0, y0)
-        _, _, dense, *_ = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory)
+        dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
         status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
         recorded = None
         if record:
             times = jnp.zeros((2, self.max_steps), y0.dtype)
-            recorded = (*times, jnp.zeros((self.max_steps, *y0.shape), y0.dtype))
-        zero = jnp.asarray(0)
-        return _State(t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, status, recorded)
+            recorded = (*times, jnp.zeros((self.max_steps + 1, *y0.shape), y0.dtype).at[0].set(y0))
+        zero = jnp.zeros((), int)
+        return _State(t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, zero, status, recorded)
+
+    def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
+        return self.step.slope(t, y, system)
 
     def _attempt(self, system: System, s: "_State") -> "_State":
         """One step from the end of the last accepted one, accepted or rejected."""
@@ -162,15 +183,18 @@ class Adaptive(eqx.Module):
         # A last sliver of a step would be all rounding error.
         end = jnp.where(s.tnext > last - 1e-12 * (self.t1 - self.t0), last, s.tnext)
         h = end - t
-        y, error, dense, memory, worked = self.step.step(system, t, h, s.y1, s.memory)
-        sound = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(error)) & worked
+        y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
+        code = jnp.zeros((), int) if code is None else code
+        finite = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(error))
+        sound = finite & (code == 0)
         # An infinite error makes the controller shrink the step as far as it may.
         keep, _, tnext, _, controller, problem = self.controller.adapt_step_size(
             t, end, s.y1, jnp.where(sound, y, s.y1), system, jnp.where(sound, error, jnp.inf),
             self.step.error_order, s.controller,
         )  # fmt: skip
         keep = keep & sound
-        why = jnp.where(sound, Status.dt_min.value, Status.non_finite.value)
+        why = jnp.where(finite, Status.dt_min.value, Status.non_finite.value)
+        why = jnp.where(code == 0, why, code)
         arrived = keep & (end >= last)
         status = jnp.where((problem == diffrax.RESULTS.successful) | arrived, Status.ok.value, why)
         steps, rejected = jnp.where(keep, s.steps + 1, s.steps), jnp.where(keep, s.rejected, s.rejected + 1)
@@ -180,13 +204,20 @@ class Adaptive(eqx.Module):
         recorded = s.recorded
         if recorded is not None:
             place = jnp.maximum(steps - 1, 0)
-            recorded = tuple(with_row(x, place, value) for x, value in zip(recorded, kept[1:4], strict=True))
+            times, sizes, states = recorded
+            # A rejected attempt writes the last accepted step once more.
+            recorded = (
+                with_row(times, place, kept[1]),
+                with_row(sizes, place, kept[2]),
+                with_row(states, steps, kept[4]),
+            )
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
         return _State(
             tnext=tnext,
             controller=controller,
             steps=steps,
             rejected=rejected,
+            iterations=s.iterations + more,
             status=status,
             recorded=recorded,
             **after,
@@ -207,5 +238,6 @@ class _State(NamedTuple):
     controller: Any
     steps: Any
     rejected: Any
+    iterations: Any
     status: Any
     recorded: Any

@@ -13,12 +13,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jax.flatten_util import ravel_pytree
 
 from ._integrate import Run, Trace
+from .linalg import first_order_only, no_tangent
 from .solvers import AbstractOneStep, with_row
 from .system import System
 
@@ -41,7 +41,7 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
         dp = tuple(tangents[0][i] for i in moving)
         dy0 = jnp.zeros_like(y0) if isinstance(tangents[1], SymbolicZero) else tangents[1]
         recorded = method.run(assembled(leaves), y0, record=True)
-        leaves, trace = _first_order_only((leaves, recorded.trace))
+        leaves, trace = first_order_only((leaves, recorded.trace), _SENTENCE)
 
         def system_of(p) -> System:
             changed = dict(zip(moving, p, strict=True))
@@ -52,7 +52,7 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
         # What was not reached has no derivative; zero would look like one.
         reached = jnp.all(jnp.isfinite(primal.outputs), axis=-1, keepdims=True)
         doutputs = doutputs * jnp.where(reached, 1, jnp.nan).astype(doutputs.dtype)
-        return primal, jax.tree.map(_no_tangent, primal)._replace(outputs=doutputs)
+        return primal, jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
 
     run.defjvp(rule, symbolic_zeros=True)
     return run(leaves, y0)
@@ -66,13 +66,14 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
         return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
 
     def at(k):
-        return trace.t[k], trace.h[k], trace.y[k]
+        return trace.t[k], trace.h[k], trace.y[k], trace.y[k + 1]
 
     def forwards(dp, dy0):
         def visit(carry):
             k, j, dy, outputs = carry
-            t, h, y = at(k)
-            result, dresult = step.push(system_of, p, t, h, y, dp, dy)
+            t, h, y, end = at(k)
+            result, dresult = step.push(system_of, p, t, h, y, end, dp, dy)
+
             tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
 
             def save(carry):
@@ -89,7 +90,7 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
     def backwards(weights):
         def visit(carry):
             k, first, dend, dp = carry
-            t, h, y = at(k)
+            t, h, y, end = at(k)
 
             def weigh(result):
                 """The weights of the end of the step and of all outputs in it."""
@@ -102,7 +103,7 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
                 _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)
                 return lax.while_loop(lambda carry: has_output(k, carry[0]), add, (first, pull(dend)))[1]
 
-            more, dy = step.pull(system_of, p, t, h, y, weigh)
+            more, dy = step.pull(system_of, p, t, h, y, end, weigh)
             # The outputs of earlier steps come first: the last one before this step's.
             return k - 1, jnp.searchsorted(trace.index, k) - 1, dy, jax.tree.map(jnp.add, dp, more)
 
@@ -127,24 +128,7 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
     return unravel(lax.custom_linear_solve(lambda b: b, flat, solve, transpose_solve))[2]
 
 
-@jax.custom_jvp
-def _first_order_only(x):
-    return x
-
-
-def _refuse(primals, tangents):
-    if all(
-        isinstance(t, SymbolicZero) for t in jax.tree.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))
-    ):
-        return primals[0], jax.tree.map(_no_tangent, primals[0])
-    raise TypeError(
-        "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives pass "
-        "adjoint=diffrax.DirectAdjoint(), or use Gauss-Newton, which needs first ones only."
-    )
-
-
-_first_order_only.defjvp(_refuse, symbolic_zeros=True)
-
-
-def _no_tangent(x):
-    return jnp.zeros_like(x) if jnp.issubdtype(x.dtype, jnp.inexact) else np.zeros(x.shape, jax.dtypes.float0)
+_SENTENCE = (
+    "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives pass "
+    "adjoint=diffrax.DirectAdjoint(), or use Gauss-Newton, which needs first ones only."
+)

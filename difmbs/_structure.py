@@ -51,6 +51,20 @@ class Home:
     parts: tuple[Stored, ...]
 
 
+@dataclasses.dataclass(frozen=True)
+class Coupling:
+    """How a group of constraints stands in the equations of motion.
+
+    `equations` of each; `owners`: for each the number of the marker on whose body its multipliers are eliminated, -1
+    if it waits for all of its bodies; `exponents`: where constraints of the model are redundant, the power of ten by
+    which those of each are regularized.
+    """
+
+    equations: int
+    owners: Index
+    exponents: Index | None = None
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Structure:
     """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
@@ -64,6 +78,11 @@ class Structure:
     homes: Mapping[Path, Home]
     readings: Mapping[str, int | Output | Callable[..., Any]]
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
+    couplings: tuple[Coupling, ...] = ()
+    """Of each group of constraints."""
+    orders: tuple[Index | None, Index | None] = (None, None)
+    """The orders in which bodies and constraints are eliminated, without and with the forces between them; None: the
+    one with the least fill-in."""
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
@@ -71,7 +90,7 @@ class Structure:
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
-        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings))
+        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings), self.couplings, self.orders)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self._content == other._content)

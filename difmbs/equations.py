@@ -1,43 +1,68 @@
 """The equations of motion in the form that solvers take."""
 
-import itertools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
+from ._problems import Acceleration
 from ._types import Vector
+from .linalg import implicit
 from .system import System
 
 
 def split(system: System, y: Float[Array, "*times _"]) -> tuple[Any, Any]:
-    """q and v from the state vector y = (q, v)."""
-    nq = system.structure.coordinate_count
-    return y[..., :nq], y[..., nq:]
+    """q and v from the state vector, which begins with them."""
+    nq, nv = system.structure.coordinate_count, system.structure.velocity_count
+    return y[..., :nq], y[..., nq : nq + nv]
 
 
 def derivative(t: Any, y: Vector, system: System) -> Vector:
-    """dy/dt of a system without constraints."""
+    """dy/dt."""
     q, v = split(system, y)
-    return jnp.concatenate([system.rate(q, v), system.inverse_mass(q, system.applied_forces(t, q, v))])
+    return jnp.concatenate([system.rate(q, v), accelerations(system, t, q, v)[0]])
 
 
+@jax.jit
 def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, dict[int, Any]]:
     """v' and the multipliers (instances, equations) of each active group of constraints.
 
-    [M G^T; G 0] (v', lambda) = (f, gamma) by block elimination, with the dense Schur complement G M^-1 G^T.
+    [M G^T; G 0] (v', lambda) = (f, gamma), eliminated node by node.
     """
-    free = system.inverse_mass(q, system.applied_forces(t, q, v))
-    groups = system.constraint_levels(t, q, v)
-    if not groups:
-        return free, {}
-    jacobian = jnp.concatenate([g.jacobian for g in groups.values()])
-    gamma = jnp.concatenate([g.acceleration for g in groups.values()])
-    flexibility = jax.vmap(lambda row: system.inverse_mass(q, row))(jacobian)
-    multipliers = jnp.linalg.solve(jacobian @ flexibility.T, jacobian @ free - gamma)
-    shapes = {number: g.shape for number, g in groups.items()}
-    split_at = list(itertools.accumulate(a * b for a, b in shapes.values()))[:-1]
-    pieces = jnp.split(multipliers, split_at)
-    by_group = {n: x.reshape(shapes[n]) for n, x in zip(shapes, pieces, strict=True)}
-    return free - flexibility.T @ multipliers, by_group
+    if not system.constrained:
+        return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
+    u, problem, _ = _solved(system, jnp.asarray(t, q.dtype), q, v)
+    multipliers = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
+    return u[: system.structure.velocity_count], multipliers
+
+
+def jerk(system: System, t: Any, q: Vector, v: Vector) -> Vector:
+    """dv'/dt along the motion."""
+    t = jnp.asarray(t, q.dtype)
+    if not system.constrained:
+        rates = (jnp.ones_like(t), system.rate(q, v), accelerations(system, t, q, v)[0])
+        return jax.jvp(lambda *x: accelerations(system, *x)[0], (t, q, v), rates)[1]
+    u, _, inverse = _solved(system, t, q, v)
+    rates = (jnp.ones_like(t), system.rate(q, v), u[: v.size])
+
+    def residual_rate(du):
+        return jax.jvp(lambda u, *x: _problem(system, *x).residual(u), (u, t, q, v), (du, *rates))[1]
+
+    du = -inverse.solve(lax.stop_gradient(residual_rate(jnp.zeros_like(u))))
+    return implicit(du, residual_rate(du), inverse)[: v.size]
+
+
+def _problem(system: System, t: Any, q: Vector, v: Vector) -> Acceleration:
+    world = system.world(q, v)
+    return Acceleration(system, t, tuple(zip(world.q, world.v, strict=True)))
+
+
+def _solved(system: System, t: Any, q: Vector, v: Vector) -> tuple[Any, Acceleration, Any]:
+    """Accelerations and multipliers as one vector, their equations, and the inverse of these."""
+    problem = _problem(system, t, q, v)
+    nothing = jnp.zeros(problem.layout.unknowns, q.dtype)
+    inverse = problem.inverse(nothing)
+    u = -inverse.solve(problem.still.residual(nothing))
+    return implicit(u, problem.residual(u), inverse), problem, inverse

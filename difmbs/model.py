@@ -112,11 +112,17 @@ class Model:
                 f"(t, outputs), got {show(quantity)}."
             )
 
-    def assemble(self) -> System:
-        """The system: what can be simulated, differentiated and identified."""
+    def assemble(self, *, redundant: str = "warn") -> System:
+        """The system: what can be simulated, differentiated and identified.
+
+        `redundant`: what to do about constraints that repeat what others fix. They are allowed, and their multipliers
+        the smallest possible ones: with a warning ("warn") or without ("min_norm"), or refused ("error").
+        """
+        if redundant not in ("warn", "min_norm", "error"):
+            raise ModelError(f"redundant must be 'warn', 'min_norm' or 'error', got {show(redundant)}.")
         if len(self._handles) == 0:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
-        system = assemble(tuple(self._records.values()), self._sensors, self._gravity)
+        system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
         for name, quantity in self._sensors.items():
             if not isinstance(quantity, tuple):
                 _try_sensor(system, name)

@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from ._arguments import check_number, check_solvable, check_times, check_ways, output_times, warn_of_single_precision
-from ._integrate import Adaptive, Fixed, Status
+from ._integrate import Adaptive, Fixed
 from ._parameters import Path
+from ._projection import consistent, settle
 from ._replay import integrate
+from ._status import Status
 from ._types import Params
 from .equations import split
 from .solution import Solution, raise_if_failed
@@ -75,11 +77,15 @@ def simulate(
 @eqx.filter_jit
 def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive, times: tuple[float, ...]) -> Solution:
     system = system.with_values(values)
-    y0 = jnp.concatenate(system.initial_state())
-    run = integrate(method, system, y0)
+    start = consistent(system, method.t0, *system.initial_state())
+    run = integrate(method, system, method.step.start(system, method.t0, start.q, start.v))
     q, v = split(system, run.outputs)
-    stats = dict(steps=run.steps, rejected=run.rejected, time=run.time)
-    return Solution(system, jnp.asarray(times, y0.dtype), q, v, run.status, stats)
+    if system.constrained and not method.on_grid:
+        q, v = jax.vmap(lambda t, q, v: settle(system, t, q, v))(jnp.asarray(times, q.dtype), q, v)
+    impossible = start.violation > 1e-8
+    code = jnp.where(impossible, Status.inconsistent_start.value, run.status)
+    stats = dict(steps=run.steps, rejected=run.rejected, iterations=run.iterations, time=run.time)
+    return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

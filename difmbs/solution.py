@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from ._errors import ParameterError, SimulationError
-from ._integrate import Status
+from ._status import Status
 from .outputs import Outputs
 from .system import System
 

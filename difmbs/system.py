@@ -49,6 +49,10 @@ class System(eqx.Module):
     stacks: tuple[Leaves, ...]
     structure: Structure = eqx.field(static=True)
 
+    @property
+    def constrained(self) -> bool:
+        return any(group.active for group in self.structure.constraints)
+
     # Parameters
 
     def params(self) -> dict[str, Any]:
@@ -139,6 +143,19 @@ class System(eqx.Module):
             if group.active
         }
 
+    def violations(self, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+        """c and dc/dt of all active constraints, one after the other; c of constraints on velocities counts as 0."""
+        world, t = self.world(q, v), jnp.asarray(t, q.dtype)
+        positions, velocities = [jnp.zeros(0, q.dtype)], [jnp.zeros(0, q.dtype)]
+        for group, leaves in self.with_leaves("constraints"):
+            if group.active:
+                local = self.local(world, group, leaves)
+                velocities.append(local.each(lambda x: x.velocity_residual(t)).reshape(-1))
+                of_velocity = local.law.on_velocity
+                position = jnp.zeros_like(velocities[-1]) if of_velocity else local.each(lambda x: x.position_residual(t))
+                positions.append(position.reshape(-1))
+        return jnp.concatenate(positions), jnp.concatenate(velocities)
+
     def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity
@@ -225,7 +242,7 @@ class System(eqx.Module):
             with_ties(tree["element"], bodies),
             tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(slots)),
             bodies,
-            tuple(slot.rows.take(world.q[slot.body]) for slot in slots),
+            tuple(jax.tree.map(slot.rows.take, world.q[slot.body]) for slot in slots),
             tuple(slot.rows.take(world.v[slot.body]) for slot in slots),
             tuple(slot.port for slot in slots),
         )
@@ -242,7 +259,7 @@ class System(eqx.Module):
                 None,
                 (Marker(tree.get(f"marker{i}")),),
                 (jax.tree.map(slot.rows.take, world.bodies[slot.body]),),
-                (slot.rows.take(world.q[slot.body]),),
+                (jax.tree.map(slot.rows.take, world.q[slot.body]),),
                 (slot.rows.take(world.v[slot.body]),),
                 (slot.port,),
             )

@@ -1,13 +1,13 @@
 """One step of a time integrator with its derivatives: all that the loops need to know of a solver.
 
-What costs in a step is its `result` (the stages of a Runge-Kutta method); from that, the state at the end and at any
-time inside follow cheaply. `push` and `pull` are the tangent and the cotangent of the costly part, so that a step with
-many outputs costs hardly more than one without. Step size and times are held constant.
+What costs in a step is its `result` (the stages of a Runge-Kutta method, and the state at the end); from that, the
+state at any time inside follows cheaply. `push` and `pull` are the tangent and the cotangent of the costly part, so
+that a step with many outputs costs hardly more than one without. Step size and times are held constant.
 """
 
 import abc
 import dataclasses
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import diffrax
 import equinox as eqx
@@ -16,14 +16,30 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..equations import derivative
+from .._projection import settle
+from .._status import Status
+from ..equations import derivative, split
 from ..system import System
+from . import newmark
+from .newmark import AbstractNewmark
 
 TERM = diffrax.ODETerm(derivative)
 
 
+class Step(NamedTuple):
+    """The state at the end, an error estimate, data for `between`, memory for the next step, `Status.ok` or what went
+    wrong (None where nothing can), and how many iterations it took to solve equations."""
+
+    end: Any
+    error: Any
+    dense: Any
+    memory: Any
+    code: Any
+    iterations: Any
+
+
 class AbstractOneStep(eqx.Module):
-    """`system_of(p)` is the system with the parameters p that are differentiated; `output` an output time or None."""
+    """The state begins with q and v; a method may add what it carries from step to step."""
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
 
@@ -31,17 +47,24 @@ class AbstractOneStep(eqx.Module):
     def error_order(self) -> Any:
         return self.solver.error_order(TERM)
 
+    def start(self, system: System, t: Any, q: Any, v: Any) -> Any:
+        """The state at the start."""
+        return jnp.concatenate([q, v])
+
+    def slope(self, t: Any, y: Any, system: System) -> Any:
+        """dy/dt, roughly: from it the first step size is chosen."""
+        return derivative(t, y, system)
+
     @abc.abstractmethod
     def begin(self, system: System, t: Any, h: Any, y: Any) -> Any:
         """What the first step needs, and every step hands to the next."""
 
     @abc.abstractmethod
-    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> tuple[Any, Any, Any, Any, Any]:
-        """State at t + h, error estimate, data for `between`, memory for the next step, whether it worked."""
+    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> Step: ...
 
     @abc.abstractmethod
-    def result(self, system: System, t: Any, h: Any, y: Any) -> Any:
-        """The costly part of a step."""
+    def result(self, system: System, t: Any, h: Any, y: Any, end: Any) -> Any:
+        """The costly part of a step, of which the state at the end is known."""
 
     @abc.abstractmethod
     def ending(self, h: Any, y: Any, result: Any) -> Any:
@@ -51,25 +74,30 @@ class AbstractOneStep(eqx.Module):
     def dense(self, h: Any, y: Any, result: Any) -> Any:
         """Data for `between`."""
 
-    def between(self, t: Any, h: Any, y: Any, y1: Any, dense: Any, output: Any) -> Any:
-        """The state at an output time inside the step."""
+    def between(self, t: Any, h: Any, y: Any, end: Any, dense: Any, output: Any) -> Any:
+        """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
-        return jnp.where(output <= t, y, jnp.where(output >= t + h, y1, inside))
+        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, inside))
 
     def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
         """The same from the result of the step."""
         return self.between(t, h, y, self.ending(h, y, result), self.dense(h, y, result), output)
 
-    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, dp: Any, dy: Any) -> tuple[Any, Any]:
+    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, end: Any, dp: Any, dy: Any) -> tuple[Any, Any]:
         """The result and its tangent; `system_of(p)` is the system with the parameters p that are differentiated."""
-        return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y), (p, y), (dp, dy))
+        return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y, end), (p, y), (dp, dy))
 
-    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, weigh: Any) -> tuple[Any, Any]:
+    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, end: Any, weigh: Any) -> tuple[Any, Any]:
         """Cotangents of p and y; `weigh(result)` gives those of y, as far as it counts itself, and of the result."""
-        result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y), p, y)
+        result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y, end), p, y)
         dy, dresult = weigh(result)
         dp, more = pull(dresult)
         return dp, dy + more
+
+
+def _settled(system: System, t: Any, y: Any) -> Any:
+    """A state brought back onto the constraints."""
+    return jnp.concatenate(settle(system, t, *split(system, y))) if system.constrained else y
 
 
 class AnySolver(AbstractOneStep):
@@ -82,11 +110,16 @@ class AnySolver(AbstractOneStep):
 
     def step(self, system, t, h, y, memory):
         y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
-        return y1, error, dense, memory, result == diffrax.RESULTS.successful
+        end = _settled(system, t + h, y1)
+        code = jnp.where(result == diffrax.RESULTS.successful, Status.ok.value, Status.newton_failed.value)
+        if system.constrained:
+            # A slope that was kept from the end of the step belongs to the state before it was settled.
+            memory = self.begin(system, t + h, h, end)
+        return Step(end, error, dense, memory, code, jnp.zeros((), int))
 
-    def result(self, system, t, h, y):
-        y1, _, dense, _, _ = self.step(system, t, h, y, self.begin(system, t, h, y))
-        return y1, dense
+    def result(self, system, t, h, y, end):
+        step = self.step(system, t, h, y, self.begin(system, t, h, y))
+        return step.end, step.dense
 
     def ending(self, h, y, result):
         return result[0]
@@ -99,8 +132,9 @@ class Explicit(AbstractOneStep):
     """An explicit Runge-Kutta method of diffrax; coefficients, error estimate and interpolation are diffrax's.
 
     Diffrax loops over the stages of a step, which costs more than the physics of a small system: here `step` writes
-    them out. `push` and `pull` loop over them, and spell out the derivative of the method (its discrete adjoint): the
-    equations of motion and their derivative are compiled once each, and nothing is stored but the stages.
+    them out where they are cheap. `push` and `pull` loop over them, and spell out the derivative of the method (its
+    discrete adjoint): the equations of motion and their derivative are compiled once each, and nothing is stored but
+    the stages.
     """
 
     solver: diffrax.AbstractERK
@@ -113,7 +147,13 @@ class Explicit(AbstractOneStep):
         return derivative(t, y, system) if self.tableau.fsal else None
 
     def step(self, system, t, h, y, memory):
-        tableau = self.tableau
+        tableau, zero = self.tableau, jnp.zeros((), int)
+        if system.constrained:
+            slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y, memory)[1]
+            y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
+            error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
+            end = _settled(system, t + h, y1)
+            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), self.begin(system, t + h, h, end), zero, zero)
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
         slopes, stage = [slope(t, y, system) if memory is None else memory], y
@@ -123,19 +163,20 @@ class Explicit(AbstractOneStep):
         y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
         error = _weighted(h, tableau.b_error, slopes)
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
-        return y1, error, dense, slopes[-1] if tableau.fsal else None, jnp.asarray(True)
+        return Step(y1, error, dense, slopes[-1] if tableau.fsal else None, None, zero)
 
-    def result(self, system, t, h, y):
-        """The slopes of all stages."""
-        return self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
+    def result(self, system, t, h, y, end):
+        """The slopes of all stages, and the state at the end."""
+        slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
+        return slopes, self._end(system, t, h, y, slopes)
 
     def ending(self, h, y, result):
-        return y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), result)
+        return result[1]
 
     def dense(self, h, y, result):
-        return dict(y0=y, y1=self.ending(h, y, result), k=h * result)
+        return dict(y0=y, y1=y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), result[0]), k=h * result[0])
 
-    def push(self, system_of, p, t, h, y, dp, dy):
+    def push(self, system_of, p, t, h, y, end, dp, dy):
         c, a, count = self._coefficients(y.dtype)
 
         def stage(i, both):
@@ -146,12 +187,17 @@ class Explicit(AbstractOneStep):
             return with_row(slopes, i, slope), with_row(moved, i, change)
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
-        return lax.fori_loop(0, count, stage, (empty, empty))
+        slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
+        y1, dy1 = jax.jvp(lambda p, y, k: self._end(system_of(p), t, h, y, k), (p, y, slopes), (dp, dy, moved))
+        return (slopes, y1), (moved, dy1)
 
-    def pull(self, system_of, p, t, h, y, weigh):
+    def pull(self, system_of, p, t, h, y, end, weigh):
         c, a, count = self._coefficients(y.dtype)
         points, slopes = self._stages(lambda t, y: derivative(t, y, system_of(p)), t, h, y)
-        dy, dslopes = weigh(slopes)
+        y1, pull = jax.vjp(lambda p, y, k: self._end(system_of(p), t, h, y, k), p, y, slopes)
+        dy, (dslopes, dy1) = weigh((slopes, y1))
+        dp, more, more_slopes = pull(dy1)
+        dy, dslopes = dy + more, dslopes + more_slopes
 
         def back(n, carry):
             dp, dy, dpoints = carry
@@ -160,11 +206,14 @@ class Explicit(AbstractOneStep):
             more, dpoint = pull(dslopes[i] + h * _dot(a[:, i], dpoints))
             return jax.tree.map(jnp.add, dp, more), dy + dpoint, with_row(dpoints, i, dpoint)
 
-        start = (jax.tree.map(jnp.zeros_like, p), dy, jnp.zeros_like(slopes))
+        start = (dp, dy, jnp.zeros_like(slopes))
         dp, dy, _ = lax.fori_loop(0, count, back, start)
         return dp, dy
 
-    def _stages(self, slope_at, t, h, y):
+    def _end(self, system, t, h, y, slopes):
+        return _settled(system, t + h, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes))
+
+    def _stages(self, slope_at, t, h, y, first=None):
         """The points of all stages, and the slopes there."""
         c, a, count = self._coefficients(y.dtype)
 
@@ -174,7 +223,9 @@ class Explicit(AbstractOneStep):
             return with_row(points, i, point), with_row(slopes, i, slope_at(t + c[i] * h, point))
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
-        return lax.fori_loop(0, count, stage, (empty, empty))
+        if first is None:
+            return lax.fori_loop(0, count, stage, (empty, empty))
+        return lax.fori_loop(1, count, stage, (empty.at[0].set(y), empty.at[0].set(first)))
 
     def _coefficients(self, dtype):
         tableau = self.tableau
@@ -185,8 +236,49 @@ class Explicit(AbstractOneStep):
         return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
 
 
+class Implicit(AbstractOneStep):
+    """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged."""
+
+    solver: AbstractNewmark
+
+    def start(self, system, t, q, v):
+        return newmark.start(self.solver, system, t, q, v)
+
+    def slope(self, t, y, system):
+        return self.solver.func(TERM, t, y, system)
+
+    def begin(self, system, t, h, y):
+        return None
+
+    def step(self, system, t, h, y, memory):
+        end, error, code, iterations = newmark.advance(self.solver, system, t, h, y)
+        slopes = [self.slope(t, x, system) for x in (y, end)]
+        return Step(end, error, (y, end, *slopes), None, code, iterations)
+
+    def result(self, system, t, h, y, end):
+        state, known = newmark.state_of(system, y), newmark.state_of(system, end)
+        problem = newmark.problem_of(self.solver, system, t, h, state)
+        u = problem.attached(jnp.concatenate([known.acceleration, known.multipliers]))
+        end = newmark.after(problem, state, u).joined()
+        return end, self.slope(t, y, system), self.slope(t, end, system)
+
+    def ending(self, h, y, result):
+        return result[0]
+
+    def dense(self, h, y, result):
+        return (y, *result)
+
+    def between(self, t, h, y, end, dense, output):
+        y0, y1, f0, f1 = dense
+        s = (output - t) / jnp.where(h > 0, h, 1)
+        cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)
+        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, cubic))
+
+
 def one_step(solver: diffrax.AbstractSolver, rtol: float) -> AbstractOneStep:
     """The solver, ready for both modes of differentiation; `rtol` is the run's tolerance."""
+    if isinstance(solver, AbstractNewmark):
+        return Implicit(solver)
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
     if isinstance(solver, diffrax.AbstractDIRK):

@@ -1,0 +1,272 @@
+"""What is found out about the constraints of a system when it is assembled, from numbers.
+
+Which body each constraint can be eliminated with, in which order, and which constraints repeat what others fix.
+"""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
+from ._errors import ModelError
+from ._groups import ConnectorGroup
+from ._index import Index
+from ._layout import Builder, Layout
+from ._structure import Coupling, Structure
+from .linalg import order_of
+from .system import System
+
+_SOUND = 1e-4
+"""A body can carry a constraint if it gives it more than this share of its flexibility."""
+
+_DEPENDENT = 1e-9
+"""Eigenvalues of the scaled G M^-1 G^T below this are zero."""
+
+_REGULARIZATION = 1e-8
+_DISPLACED = 0.1
+_DENSE_UP_TO = 1500
+
+
+def couple(system: System, redundant: str) -> System:
+    """The system with couplings and orders of its constraints.
+
+    `redundant`: what to do about constraints that repeat what others fix: "warn", "min_norm" (say nothing) or "error".
+    """
+    structure = system.structure
+    sizes = _equations(system)
+    couplings = tuple(Coupling(m, Index(np.full(g.count, -1))) for m, g in zip(sizes, structure.constraints, strict=True))
+    if not any(group.active for group in structure.constraints):
+        return _with(system, couplings, (None, None))
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
+        raise ModelError("a model with constraints cannot be assembled from traced values: assemble it once from plain "
+                         "numbers and pass the traced ones to simulate(params=...).")  # fmt: skip
+    found = _Found(system)
+    couplings = tuple(dataclasses.replace(c, owners=Index(found.owners[n])) for n, c in enumerate(couplings))
+    plain = _with(system, couplings, (None, None))
+    if not found.any_without_owner and _is_forest(plain.structure):
+        return plain
+    layouts = [Builder(plain.structure, with_forces).finish(None) for with_forces in (False, True)]
+    examples = [found.matrix(layout) for layout in layouts]
+    (order, strengths), (other, _) = (
+        order_of(x.nodes, x.slots, m) for x, m in zip(layouts, examples, strict=True)
+    )
+    dependent = found.dependent() if found.equations <= _DENSE_UP_TO else found.weak(layouts[0], strengths)
+    if dependent:
+        _say(plain, dependent, redundant)
+        couplings = tuple(dataclasses.replace(c, exponents=found.exponents(n)) for n, c in enumerate(couplings))
+    return _with(system, couplings, (Index(order), Index(other)))
+
+
+def _equations(system: System) -> list[int]:
+    """How many each constraint of a group has."""
+    world, zero = system.world(*system.initial_state()), jnp.zeros((), system.gravity.dtype)
+
+    def residuals(group: ConnectorGroup, leaves: Any) -> Any:
+        return system.local(world, group, leaves).each(lambda x: x.velocity_residual(zero))
+
+    return [eqx.filter_eval_shape(residuals, *pair).shape[1] for pair in system.with_leaves("constraints")]
+
+
+def _with(system: System, couplings: Any, orders: Any) -> System:
+    return dataclasses.replace(system, structure=dataclasses.replace(system.structure, couplings=couplings, orders=orders))
+
+
+def _is_forest(structure: Structure) -> bool:
+    layout = Builder(structure, False).finish(None)
+    pairs = np.asarray([pair for pair in layout.slots if pair[0] < pair[1]]).reshape(-1, 2)
+    graph = csr_array((np.ones(len(pairs)), pairs.T), shape=(layout.nodes, layout.nodes))
+    return len(pairs) == layout.nodes - connected_components(graph, directed=False, return_labels=False)
+
+
+@eqx.filter_jit
+def _evaluate(system: System, q: Any, v: Any) -> tuple[Any, Any]:
+    """The mass matrices of the bodies by group, and G of the active constraints by group and marker."""
+    masses = system.each_body(lambda body, q, v: body.mass_matrix(q), q, v)
+    world, zero = system.world(q, v), jnp.zeros((), q.dtype)
+    jacobians = {
+        number: system.local(world, group, leaves).each(lambda x: x.constraint_jacobian(zero))
+        for number, (group, leaves) in enumerate(system.with_leaves("constraints"))
+        if group.active
+    }
+    return masses, jacobians
+
+
+class _Found:
+    """M and G at the start and in configurations near it, scaled so that M is 1 and the rows of G have length 1."""
+
+    def __init__(self, system: System):
+        self.structure = structure = system.structure
+        q, v = system.initial_state()
+        random = np.random.default_rng(0)
+        size = float(np.abs(np.asarray(q)).max(initial=1e-3))
+        samples = []
+        for displaced in (0.0, _DISPLACED, _DISPLACED):
+            at = system.retract(q, jnp.asarray(displaced * size * random.standard_normal(v.shape), q.dtype))
+            samples.append(jax.tree.map(np.asarray, _evaluate(system, at, v)))
+        masses, jacobians = jax.tree.map(lambda *x: np.stack(x), *samples)
+        scales = [np.sqrt(np.abs(np.diagonal(m, axis1=-2, axis2=-1))) for m in masses]
+        self.masses = [m / (s[..., :, None] * s[..., None, :]) for m, s in zip(masses, scales, strict=True)]
+        self.jacobians: dict[int, list[np.ndarray]] = {}
+        self.lengths: dict[int, np.ndarray] = {}
+        self.owners = {n: np.full(g.count, -1) for n, g in enumerate(structure.constraints)}
+        for number, blocks in jacobians.items():
+            slots = structure.constraints[number].slots
+            scaled = [g / scales[s.body][:, s.rows.rows][..., None, :] for s, g in zip(slots, blocks, strict=True)]
+            squares = sum(np.sum(g**2, axis=-1) for g in scaled)
+            self.lengths[number] = np.sqrt(np.where(squares > 0, squares, 1))
+            self.jacobians[number] = [g / self.lengths[number][..., None] for g in scaled]
+        self.equations = sum(x.shape[1] * x.shape[2] for x in self.lengths.values())
+        self._match()
+
+    @property
+    def any_without_owner(self) -> bool:
+        return any(np.any(self.owners[number] < 0) for number in self.jacobians)
+
+    def matrix(self, layout: Layout) -> np.ndarray:
+        """[M G^T; G 0] as blocks, by sample."""
+        samples = self.masses[0].shape[0]
+        matrix = np.zeros((samples, len(layout.slots), layout.size, layout.size))
+        node = 0
+        for number in layout.bodies:
+            masses = self.masses[number]
+            matrix[:, node : node + masses.shape[1], : masses.shape[2], : masses.shape[2]] = masses
+            node += masses.shape[1]
+        matrix[:, : layout.nodes] += layout.diagonal[:, :, None] * np.eye(layout.size)
+        numbers = iter(layout.blocks)
+        for share in layout.shares:
+            for a in share.places:
+                for b in share.places:
+                    slots = next(numbers)
+                    if share.kind == "constraints":
+                        self._add(matrix, slots, share, a.parts, b.parts)
+        return matrix
+
+    def dependent(self) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
+        """Constraints (by group) whose rows of G follow from those of others: the instance and these others."""
+        rows, owners = self._rows()
+        if np.linalg.eigvalsh(rows @ rows.T).min() > _DEPENDENT:
+            return {}
+        basis: list[np.ndarray] = []
+        kept: list[int] = []
+        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+        for i, row in enumerate(rows):
+            rest = row.copy()
+            for _ in range(2):
+                rest -= np.asarray(basis).T @ (np.asarray(basis) @ rest) if basis else 0
+            if np.sum(rest**2) > _DEPENDENT:
+                basis.append(rest / np.sqrt(np.sum(rest**2)))
+                kept.append(i)
+                continue
+            share = np.linalg.lstsq(rows[kept].T, row)[0] if kept else np.zeros(0)
+            others = sorted({owners[k] for k, x in zip(kept, share, strict=True) if abs(x) > 1e-6})
+            number, instance = owners[i]
+            found.setdefault(number, []).append((instance, others))
+        return found
+
+    def weak(self, layout: Layout, strengths: np.ndarray) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
+        """The same for many constraints: those whose pivots vanish."""
+        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+        for share in layout.shares:
+            for place in share.places:
+                if any(part == len(self.structure.constraints[share.group].slots) for part, _ in place.parts):
+                    weak = np.flatnonzero(strengths[place.nodes] < _DEPENDENT)
+                    found.setdefault(share.group, []).extend((int(share.instances.rows[i]), []) for i in weak)
+        return {number: constraints for number, constraints in found.items() if constraints}
+
+    def exponents(self, number: int) -> Index | None:
+        if number not in self.lengths:
+            return None
+        return Index(np.round(np.log10(_REGULARIZATION * np.mean(self.lengths[number][0] ** 2, axis=-1))))
+
+    def _match(self) -> None:
+        """At most one constraint for each body that can carry it."""
+        start, starts = 0, {}
+        for number, group in enumerate(self.structure.bodies):
+            starts[number] = start
+            start += group.count
+        rows, columns, markers = [], [], []
+        where: list[tuple[int, int]] = []
+        for number, jacobian in self.jacobians.items():
+            slots = self.structure.constraints[number].slots
+            nodes = [starts[s.body] + s.rows.rows for s in slots]
+            for marker in range(len(slots)):
+                if jacobian[marker].shape[-1] == 0:
+                    continue
+                same = [other for other in range(len(slots)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
+                together = sum(
+                    np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same
+                )
+                values = np.linalg.svd(together, compute_uv=False)
+                full = together.shape[-2] <= together.shape[-1]
+                able = np.flatnonzero(np.min(values[..., -1], axis=0) ** 2 > _SOUND) if full else np.zeros(0, int)
+                rows += (len(where) + able).tolist()
+                columns += nodes[marker][able].tolist()
+                markers += [marker] * able.size
+            where += [(number, i) for i in range(self.lengths[number].shape[1])]
+        graph = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(where), max(start, 1)))
+        matched = maximum_bipartite_matching(graph, perm_type="column")
+        chosen = {(r, c): m for r, c, m in zip(rows, columns, markers, strict=True)}
+        for r, (number, instance) in enumerate(where):
+            if matched[r] >= 0:
+                self.owners[number][instance] = chosen[r, int(matched[r])]
+
+    def _add(self, matrix, slots, share, rows, columns) -> None:
+        group = self.jacobians[share.group]
+        last = len(group)
+        for i, m in rows:
+            for j, n in columns:
+                if (i == last) == (j == last):
+                    continue
+                block = group[min(i, j)][:, share.instances.rows]
+                block = block if i == last else np.swapaxes(block, -1, -2)
+                height, width = block.shape[-2:]
+                for sample in range(len(matrix)):
+                    np.add.at(matrix[sample, :, m : m + height, n : n + width], slots, block[sample])
+
+    def _rows(self) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """G at the start as a dense matrix, whose rows belong to (group, instance)."""
+        structure, rows, owners = self.structure, [], []
+        for number, jacobian in self.jacobians.items():
+            count, equations = self.lengths[number].shape[1:]
+            dense = np.zeros((count, equations, structure.velocity_count))
+            for slot, block in zip(structure.constraints[number].slots, jacobian, strict=True):
+                columns = structure.bodies[slot.body].velocity_indices(slot.rows.rows)
+                at = (np.arange(count)[:, None, None], np.arange(equations)[:, None], columns[:, None, :])
+                np.add.at(dense, at, block[0])
+            rows.append(dense.reshape(count * equations, -1))
+            owners += [(number, i) for i in range(count) for _ in range(equations)]
+        return np.concatenate(rows), owners
+
+
+def _say(system: System, dependent: Any, redundant: str) -> None:
+    """Names the redundant constraints."""
+    sentences = []
+    for number, constraints in dependent.items():
+        for instance, others in constraints:
+            name = _name(system.structure, number, instance)
+            by = list(dict.fromkeys(_name(system.structure, *other) for other in others))
+            sentences.append(f"'{name}' repeats what {', '.join(map(repr, by))} fix" if by else f"'{name}' fixes nothing")
+    text = "redundant constraints: " + "; ".join(dict.fromkeys(sentences)) + " at the start. "
+    if redundant == "error":
+        raise ModelError(text + "Remove one of them, or allow them with assemble(redundant='min_norm').")
+    if redundant == "warn":
+        warnings.warn(
+            text + "The motion does not depend on it, but only the smallest multipliers are found. Say that this is "
+            "wanted with assemble(redundant='min_norm').",
+            stacklevel=5,
+        )
+
+
+def _name(structure: Structure, number: int, instance: int) -> str:
+    for name, element in structure.elements.items():
+        for part in element.parts if element.kind == "constraints" else ():
+            if part.group == number and instance in part.instances.rows:
+                place = int(np.flatnonzero(part.instances.rows == instance)[0])
+                return name if element.single else f"{name}[{int(part.positions.rows[place])}]"
+    raise KeyError((number, instance))

@@ -1,0 +1,259 @@
+"""Where the unknowns of a system stand in its block-sparse matrix.
+
+The unknowns are one number for each velocity coordinate (an acceleration, a displacement ...) and one multiplier for
+each equation of a constraint. A node of the matrix is a body together with the multipliers of a constraint that it
+owns, so that its pivot [M G^T; G 0] is regular; a constraint without owner is a node of its own.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._groups import Slot
+from ._index import Index
+from ._structure import Structure
+from .linalg import Elimination, Factors, Slots, eliminate, order_of
+
+_REFINEMENTS = 3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Place:
+    """A node of each instance, and which of the instance's own unknowns are in it, part by part, from which row on.
+
+    The parts are the velocity coordinates of its markers' bodies, marker by marker, and its multipliers.
+    """
+
+    nodes: np.ndarray
+    parts: tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Share:
+    """Connectors of one group that stand in the matrix alike."""
+
+    kind: str
+    group: int
+    instances: Index
+    places: tuple[Place, ...]
+
+    def blocks(self, jacobian: Any, size: int) -> list[Any]:
+        """The blocks of one instance, for all pairs of its places, from its Jacobian by parts."""
+
+        def block(a: Place, b: Place) -> Any:
+            return sum(_padded(jacobian[i][j], m, n, size) for i, m in a.parts for j, n in b.parts)
+
+        return [block(a, b) for a in self.places for b in self.places]
+
+    @property
+    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The nodes of rows and columns of the same blocks."""
+        return [(a.nodes, b.nodes) for a in self.places for b in self.places]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+    """Nodes, shares of the connectors, and the elimination of the whole.
+
+    `blocks`: for each array of blocks that the shares and fields contribute, the number of each in the matrix.
+    `diagonal` (nodes, size): what the diagonal holds beside, 1 in unused rows; `regularization`, of the same shape or
+    None: what is taken off it before it is factorized, where multipliers of redundant constraints stand.
+    """
+
+    nodes: int
+    size: int
+    unknowns: int
+    bodies: tuple[int, ...]
+    shares: tuple[Share, ...]
+    multipliers: dict[int, slice]
+    blocks: tuple[np.ndarray, ...]
+    slots: Slots
+    elimination: Elimination
+    to_nodes: Index
+    from_nodes: Index
+    diagonal: np.ndarray
+    regularization: np.ndarray | None
+
+    def spread(self, u: Any) -> Any:
+        """Unknowns by node."""
+        padded = jnp.concatenate([u, jnp.zeros(1, u.dtype)])
+        return self.to_nodes.take(padded).reshape(self.nodes, self.size)
+
+    def collect(self, x: Any) -> Any:
+        """Unknowns in their own order."""
+        return self.from_nodes.take(x.reshape(-1))
+
+    def matrix(self, bodies: Sequence[Any], contributed: Sequence[Any]) -> Any:
+        """The matrix from the blocks of the bodies, group by group, and those contributed by connectors."""
+        size, nodes, total = self.size, self.nodes, self.elimination.blocks
+        pieces = [_padded(block, 0, 0, size) for block in bodies]
+        alone = nodes - sum(len(piece) for piece in pieces)
+        pieces.append(jnp.zeros((alone, size, size), pieces[0].dtype))
+        fixed = jnp.asarray(self.diagonal[:, :, None] * np.eye(size), pieces[0].dtype)
+        diagonal = jnp.concatenate(pieces) + fixed
+        others, numbers, mixed = [diagonal[:0]], [np.zeros(0, int)], []
+        for slots, block in zip(self.blocks, contributed, strict=True):
+            if slots.max() < nodes:
+                diagonal += Index(slots).spread(block, nodes)
+            elif slots.min() >= nodes:
+                others.append(block)
+                numbers.append(slots - nodes)
+            else:
+                # Some of these connect two points of one body.
+                mixed.append(Index(slots).spread(block, total))
+        rest = Index(np.concatenate(numbers)).spread(jnp.concatenate(others), total - nodes)
+        return sum(mixed, jnp.concatenate([diagonal, rest]))
+
+    def inverse(self, matrix: Any) -> "Inverse":
+        """The matrix, factorized."""
+        if self.regularization is None:
+            return Inverse(self.elimination.factor(matrix), None, self)
+        less = jnp.asarray(self.regularization[:, :, None] * np.eye(self.size), matrix.dtype)
+        return Inverse(self.elimination.factor(matrix.at[: self.nodes].add(-less)), matrix, self)
+
+    def product(self, matrix: Any, x: Any) -> Any:
+        """The matrix times x, by node."""
+        rows, columns = (Index(nodes) for nodes in np.asarray(sorted(self.slots, key=self.slots.__getitem__)).T)
+        return rows.spread(jnp.sum(matrix[: len(rows)] * columns.take(x)[:, None, :], axis=-1), self.nodes)
+
+
+class Inverse(eqx.Module):
+    """Solves A x = b and A^T x = b; with redundant constraints by refinement of regularized solutions."""
+
+    factors: Factors
+    matrix: Any
+    layout: Layout = eqx.field(static=True)
+
+    def solve(self, b: Any) -> Any:
+        return self._refined(self.layout.elimination.solve, functools.partial(self.layout.product, self.matrix), b)
+
+    def solve_transposed(self, b: Any) -> Any:
+        def product(x):
+            return jax.linear_transpose(functools.partial(self.layout.product, self.matrix), x)(x)[0]
+
+        return self._refined(self.layout.elimination.solve_transposed, product, b)
+
+    def _refined(self, solve, product, b):
+        b = self.layout.spread(b)
+        x = solve(self.factors, b)
+        if self.matrix is not None:
+            x = jax.lax.fori_loop(0, _REFINEMENTS, lambda _, x: x + solve(self.factors, b - product(x)), x)
+        return self.layout.collect(x)
+
+
+@functools.lru_cache(maxsize=64)
+def layout(structure: Structure, with_forces: bool) -> Layout:
+    """The layout of a structure; forces couple bodies where they depend on the unknowns."""
+    return Builder(structure, with_forces).finish(structure.orders[with_forces])
+
+
+class Builder:
+    """Numbers the nodes: bodies with velocity coordinates, group by group, then constraints without owner."""
+
+    def __init__(self, structure: Structure, with_forces: bool):
+        self.structure = structure
+        self.with_forces = with_forces
+        self.first: dict[int, int] = {}
+        self.used: list[int] = []
+        self.rows: list[np.ndarray] = []
+        """Of each unknown its node and the row there."""
+        for number, group in enumerate(structure.bodies):
+            if group.kind.velocities:
+                self.first[number] = len(self.used)
+                nodes = len(self.used) + np.arange(group.count)
+                self.used += [group.kind.velocities] * group.count
+                self._place(nodes, np.zeros_like(nodes), group.kind.velocities)
+        self.shares: list[Share] = []
+        self.regularized: list[tuple[np.ndarray, np.ndarray]] = []
+        self.multipliers: dict[int, slice] = {}
+        for number, group in enumerate(structure.forces if with_forces else ()):
+            if group.active:
+                self._share("forces", number, Index(np.arange(group.count)), self._sides(group.slots))
+        for number, group in enumerate(structure.constraints):
+            if group.active:
+                self._constraints(number)
+
+    def finish(self, order: Index | None) -> Layout:
+        structure, nodes, size = self.structure, len(self.used), max(self.used)
+        unknown = np.concatenate(self.rows)
+        position = unknown[:, 0] * size + unknown[:, 1]
+        back = np.full(nodes * size, len(position))
+        back[position] = np.arange(len(position))
+        diagonal = (back == len(position)).astype(float).reshape(nodes, size)
+        regularization = None
+        if self.regularized:
+            regularization = np.zeros((nodes, size))
+            for where, values in self.regularized:
+                regularization[where[:, 0], where[:, 1]] = values
+        slots: Slots = {(a, a): a for a in range(nodes)}
+        pairs = [pair for share in self.shares for pair in share.pairs]
+        if self.with_forces:
+            pairs += [pair for group in structure.fields if group.active for pair in self._all_pairs(group.slots)]
+        numbers = [
+            np.asarray([slots.setdefault(pair, len(slots)) for pair in zip(a.tolist(), b.tolist(), strict=True)])
+            for a, b in pairs
+        ]
+        for a, b in list(slots):
+            slots.setdefault((b, a), len(slots))
+        steps = order_of(nodes, slots)[0] if order is None else order.rows
+        return Layout(
+            nodes, size, len(position), tuple(self.first), tuple(self.shares), self.multipliers, tuple(numbers), slots,
+            eliminate(nodes, slots, steps), Index(back), Index(position), diagonal, regularization,
+        )  # fmt: skip
+
+    def _place(self, nodes: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+        """Puts `count` unknowns of each instance into its node, from a row on."""
+        where = np.stack(np.broadcast_arrays(nodes[:, None], rows[:, None] + np.arange(count)), axis=-1).reshape(-1, 2)
+        self.rows.append(where)
+        return where
+
+    def _sides(self, slots: tuple[Slot, ...]) -> dict[int, np.ndarray]:
+        """The nodes of the bodies of each marker; markers on the ground have none."""
+        return {i: self.first[s.body] + s.rows.rows for i, s in enumerate(slots) if s.body in self.first}
+
+    def _constraints(self, number: int) -> None:
+        group, coupling = self.structure.constraints[number], self.structure.couplings[number]
+        sides, owners, equations = self._sides(group.slots), coupling.owners.rows, coupling.equations
+        nodes = np.zeros(group.count, int)
+        for side, its_nodes in sides.items():
+            nodes = np.where(owners == side, its_nodes, nodes)
+        alone = np.flatnonzero(owners < 0)
+        nodes[alone] = len(self.used) + np.arange(alone.size)
+        self.used += [0] * alone.size
+        used = np.asarray(self.used)[nodes]
+        start = sum(len(rows) for rows in self.rows)
+        self.multipliers[number] = slice(start, start + group.count * equations)
+        where = self._place(nodes, used, equations)
+        for node in nodes.tolist():
+            self.used[node] += equations
+        if coupling.exponents is not None:
+            self.regularized.append((where, np.repeat(10.0 ** coupling.exponents.rows, equations)))
+        for owner, offset in sorted(set(zip(owners.tolist(), used.tolist(), strict=True))):
+            chosen = Index(np.flatnonzero((owners == owner) & (used == offset)))
+            here = {side: its_nodes[chosen.rows] for side, its_nodes in sides.items()}
+            mine = (len(group.slots), offset)
+            self._share("constraints", number, chosen, here, mine, owner, nodes[chosen.rows])
+
+    def _share(self, kind, number, chosen, sides, mine=None, owner=-1, alone=None) -> None:
+        places = [Place(n, ((side, 0), *([mine] if side == owner else []))) for side, n in sides.items()]
+        if mine is not None and owner < 0:
+            places.append(Place(alone, (mine,)))
+        if places:
+            self.shares.append(Share(kind, number, chosen, tuple(places)))
+
+    def _all_pairs(self, slots: tuple[Slot, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """All pairs of the markers of a field, side by side."""
+        sides = self._sides(slots).values()
+        return [tuple(x.reshape(-1) for x in np.meshgrid(a, b, indexing="ij")) for a in sides for b in sides]
+
+
+def _padded(block: Any, row: int, column: int, size: int) -> Any:
+    """A block, or an array of them, at a place in an otherwise empty one of full size."""
+    m, n = block.shape[-2:]
+    return jnp.pad(block, [(0, 0)] * (block.ndim - 2) + [(row, size - row - m), (column, size - column - n)])

@@ -1,0 +1,228 @@
+"""Implicit methods of Newmark's family for constrained systems: generalized-alpha and the trapezoidal rule."""
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .._newton import newton
+from .._problems import AbstractProblem, relative
+from .._status import Status
+from ..equations import accelerations, jerk
+from ..system import System
+
+
+class Coefficients(NamedTuple):
+    """With v' the accelerations and a those of the method, of which q and v at the end of a step are made:
+
+    (1 - alpha_m) a1 + alpha_m a0 = (1 - alpha_f) v'1 + alpha_f v'0,
+    q1 = q0 (+) (h v0 + h^2 ((1/2 - beta) a0 + beta a1)),   v1 = v0 + h ((1 - gamma) a0 + gamma a1).
+    """
+
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
+
+    @property
+    def gain(self) -> float:
+        """da1 / dv'1."""
+        return (1 - self.alpha_f) / (1 - self.alpha_m)
+
+    @property
+    def shift(self) -> float:
+        """a is v' at a time later by so many steps."""
+        return self.alpha_m - self.alpha_f
+
+
+class State(NamedTuple):
+    """What goes from step to step. The method's own acceleration is a = v' + h drift, whatever the step size h."""
+
+    q: Any
+    v: Any
+    acceleration: Any
+    drift: Any
+    multipliers: Any
+
+    def joined(self) -> Any:
+        return jnp.concatenate(self)
+
+
+class AbstractNewmark(diffrax.AbstractAdaptiveSolver):
+    """Solves M v' - f + G^T lambda = 0 at the end of each step together with the constraints there."""
+
+    term_structure: ClassVar = diffrax.ODETerm
+    interpolation_cls: ClassVar = diffrax.LocalLinearInterpolation
+
+    @property
+    @abc.abstractmethod
+    def coefficients(self) -> Coefficients: ...
+
+    @property
+    @abc.abstractmethod
+    def on_velocity(self) -> bool:
+        """Whether the constraints are met on velocity level, not on position level."""
+
+    def order(self, terms):
+        return 2
+
+    def func(self, terms, t0, y0, args):
+        state = state_of(args, y0)
+        rates = args.rate(state.q, state.v), state.acceleration
+        return jnp.concatenate([*rates, jnp.zeros(2 * state.v.size + state.multipliers.size, y0.dtype)])
+
+    def init(self, terms, t0, t1, y0, args):
+        return None
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        end, error, code, _ = advance(self, args, t0, t1 - t0, y0)
+        worked = code == Status.ok.value
+        result = diffrax.RESULTS.where(worked, diffrax.RESULTS.successful, diffrax.RESULTS.internal_error)
+        return end, error, dict(y0=y0, y1=end), None, result
+
+
+class GeneralizedAlpha(AbstractNewmark):
+    """The generalized-alpha method (Chung, Hulbert; Arnold, Brüls), constraints on position level: index 3.
+
+    Of second order in positions, velocities and multipliers, also for steps of varying size; fast motions are damped.
+
+    **Arguments:** `spectral_radius`, 0 to 1: what is left of the fastest motions after a step; 1 damps nothing.
+    """
+
+    spectral_radius: float = eqx.field(default=0.8, static=True)
+
+    def __check_init__(self):
+        if not 0 <= self.spectral_radius <= 1:
+            raise ValueError(f"GeneralizedAlpha: spectral_radius must be from 0 to 1, got {self.spectral_radius}.")
+
+    @property
+    def coefficients(self):
+        r = self.spectral_radius
+        alpha_m, alpha_f = (2 * r - 1) / (r + 1), r / (r + 1)
+        gamma = 0.5 + alpha_f - alpha_m
+        return Coefficients(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
+
+    @property
+    def on_velocity(self):
+        return False
+
+
+class TrapezoidalIndex2(AbstractNewmark):
+    """The trapezoidal rule with the constraints on velocity level: index 2. It damps nothing."""
+
+    @property
+    def coefficients(self):
+        return Coefficients(0.0, 0.0, 0.25, 0.5)
+
+    @property
+    def on_velocity(self):
+        return True
+
+
+class EndOfStep(AbstractProblem):
+    """The equations of a step: unknown are v' and the multipliers at its end. Of each body the data are q, v, v', a."""
+
+    system: System
+    t: Any
+    h: Any
+    data: tuple[Any, ...]
+    coefficients: Coefficients = eqx.field(static=True)
+    on_velocity: bool = eqx.field(static=True)
+
+    def place(self, body, data, x):
+        q, v, before, a = data
+        c, h = self.coefficients, self.h
+        a1 = own_acceleration(c, x, before, a)
+        return body.retract(q, h * v + h * h * ((0.5 - c.beta) * a + c.beta * a1)), v + h * ((1 - c.gamma) * a + c.gamma * a1)
+
+    def inertia(self, body, data, x):
+        q, v = self.place(body, data, x)
+        return jnp.sum(body.mass_matrix(q) * x[None], axis=-1) - body.bias(q, v, self.system.gravity[0])
+
+    def pull(self, held, multiplier):
+        return self.placed(held).constraint_force(self.t, multiplier)
+
+    def equation(self, held):
+        # Divided so that the derivative with respect to the accelerations is G, whatever the step size.
+        placed, c = self.placed(held), self.coefficients
+        if self.on_velocity or held.law.on_velocity:
+            return placed.velocity_residual(self.t) / (c.gain * c.gamma * self.h)
+        return placed.position_residual(self.t) / (c.gain * c.beta * self.h**2)
+
+    def error(self, u, du):
+        c, h = self.coefficients, self.h
+        count = self.system.structure.velocity_count
+        change, now = jnp.max(jnp.abs(du[:count])), jnp.max(jnp.abs(u[:count]))
+        q, v = (jnp.max(jnp.asarray([jnp.max(jnp.abs(x[i]), initial=0) for x in self.data])) for i in (0, 1))
+        eps = jnp.finfo(u.dtype).eps
+        of_velocity = h * c.gain * c.gamma * change / (eps**0.7 * jnp.maximum(v, h * now) + jnp.finfo(u.dtype).tiny)
+        of_position = h * h * c.gain * c.beta * change / (4 * eps * q + jnp.finfo(u.dtype).tiny)
+        return jnp.where(change == 0, 0, jnp.minimum(of_velocity, of_position))
+
+
+def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
+    """a at the end of a step from v' at its end, and v' and a at its start."""
+    return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
+
+
+def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any) -> Any:
+    """The state at the start, with accelerations and multipliers that agree with the equations of motion."""
+    acceleration, multipliers = accelerations(system, t, q, v)
+    shift = solver.coefficients.shift
+    # Without the right own acceleration the first steps are of first order.
+    drift = shift * jerk(system, t, q, v) if shift else jnp.zeros_like(v)
+    return State(q, v, acceleration, drift, jnp.concatenate([*(x.reshape(-1) for x in multipliers.values()), v[:0]])).joined()
+
+
+def state_of(system: System, y: Any) -> State:
+    nq, nv = system.structure.coordinate_count, system.structure.velocity_count
+    ends = np.cumsum([nq, nv, nv, nv]).tolist()
+    return State(*jnp.split(y, ends))
+
+
+def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: State) -> EndOfStep:
+    own = state.acceleration + h * state.drift
+    here = system.world(state.q, state.v)
+    columns = [system.world(state.q, x).v for x in (state.acceleration, own)]
+    data = tuple(zip(here.q, here.v, *columns, strict=True))
+    return EndOfStep(system, t + h, h, data, solver.coefficients, solver.on_velocity)
+
+
+def advance(solver: AbstractNewmark, system: System, t: Any, h: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+    """The state after a step, an error estimate, `Status.ok` or what went wrong, and the iterations it took."""
+    state = state_of(system, y)
+    problem = problem_of(solver, system, t, h, state)
+    found = newton(problem, jnp.concatenate([state.acceleration, state.multipliers]))
+    end = after(problem, state, found.u)
+    return end.joined(), error(solver, system, h, state, end), found.code, found.iterations
+
+
+def after(problem: EndOfStep, state: State, u: Any) -> State:
+    """The state after a step, from the solution of its equations."""
+    system, h = problem.system, problem.h
+    count = system.structure.velocity_count
+    x = u[:count]
+    own = own_acceleration(problem.coefficients, x, state.acceleration, state.acceleration + h * state.drift)
+    world = system.world(state.q, x)
+    placed = [
+        group.each(problem.place, *parts)
+        for group, *parts in zip(system.structure.bodies, world.bodies, problem.data, world.v, strict=True)
+    ]
+    q, v = (jnp.concatenate([pair[i].reshape(-1) for pair in placed]) for i in (0, 1))
+    return State(q, v, x, (own - x) / h, u[count:])
+
+
+def error(solver: AbstractNewmark, system: System, h: Any, state: State, end: State) -> Any:
+    """The leading error of a step in q, and in v where the drift shows it."""
+    c = solver.coefficients
+    third = end.acceleration - state.acceleration
+    position = h * h * (1 / 6 - c.beta - c.shift / 2) * third
+    velocity = jnp.zeros_like(state.v)
+    if c.shift:
+        fourth = (end.drift - state.drift) / c.shift
+        velocity = h * (1 / 6 - c.shift**2 / 2 - c.gamma * (c.shift + 0.5)) * fourth
+    rest = jnp.zeros(2 * state.v.size + state.multipliers.size, state.v.dtype)
+    return jnp.concatenate([system.rate(end.q, position), velocity, rest])
