@@ -40,7 +40,9 @@ def couple(system: System, redundant: str) -> System:
     """
     structure = system.structure
     sizes = _equations(system)
-    couplings = tuple(Coupling(m, Index(np.full(g.count, -1))) for m, g in zip(sizes, structure.constraints, strict=True))
+    couplings = tuple(
+        Coupling(m, Index(np.full(g.count, -1))) for m, g in zip(sizes, structure.constraints, strict=True)
+    )
     if not any(group.active for group in structure.constraints):
         return _with(system, couplings, (None, None))
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
@@ -53,9 +55,7 @@ def couple(system: System, redundant: str) -> System:
         return plain
     layouts = [Builder(plain.structure, with_forces).finish(None) for with_forces in (False, True)]
     examples = [found.matrix(layout) for layout in layouts]
-    (order, strengths), (other, _) = (
-        order_of(x.nodes, x.slots, m) for x, m in zip(layouts, examples, strict=True)
-    )
+    (order, strengths), (other, _) = (order_of(x.nodes, x.slots, m) for x, m in zip(layouts, examples, strict=True))
     dependent = found.dependent() if found.equations <= _DENSE_UP_TO else found.weak(layouts[0], strengths)
     if dependent:
         _say(plain, dependent, redundant)
@@ -74,7 +74,9 @@ def _equations(system: System) -> list[int]:
 
 
 def _with(system: System, couplings: Any, orders: Any) -> System:
-    return dataclasses.replace(system, structure=dataclasses.replace(system.structure, couplings=couplings, orders=orders))
+    return dataclasses.replace(
+        system, structure=dataclasses.replace(system.structure, couplings=couplings, orders=orders)
+    )
 
 
 def _is_forest(structure: Structure) -> bool:
@@ -199,9 +201,7 @@ class _Found:
                 if jacobian[marker].shape[-1] == 0:
                     continue
                 same = [other for other in range(len(slots)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
-                together = sum(
-                    np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same
-                )
+                together = sum(np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same)
                 values = np.linalg.svd(together, compute_uv=False)
                 full = together.shape[-2] <= together.shape[-1]
                 able = np.flatnonzero(np.min(values[..., -1], axis=0) ** 2 > _SOUND) if full else np.zeros(0, int)
@@ -251,7 +251,9 @@ def _say(system: System, dependent: Any, redundant: str) -> None:
         for instance, others in constraints:
             name = _name(system.structure, number, instance)
             by = list(dict.fromkeys(_name(system.structure, *other) for other in others))
-            sentences.append(f"'{name}' repeats what {', '.join(map(repr, by))} fix" if by else f"'{name}' fixes nothing")
+            sentences.append(
+                f"'{name}' repeats what {', '.join(map(repr, by))} fix" if by else f"'{name}' fixes nothing"
+            )
     text = "redundant constraints: " + "; ".join(dict.fromkeys(sentences)) + " at the start. "
     if redundant == "error":
         raise ModelError(text + "Remove one of them, or allow them with assemble(redundant='min_norm').")

@@ -21,7 +21,7 @@ from .system import System
 class Trace(NamedTuple):
     """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`.
 
-    `y` has one row more: the state at the end of the last step.
+    `y` has one row more: the state at the end of the last step. Of the outputs, the first `reached` were reached.
     """
 
     t: Any
@@ -29,6 +29,7 @@ class Trace(NamedTuple):
     y: Any
     outputs: Any
     index: Any
+    reached: Any
 
 
 class Run(NamedTuple):
@@ -81,7 +82,9 @@ class Fixed(eqx.Module):
             return self.step.between(t, h, y, step.end, step.dense, output)
 
         # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
-        stops = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+        starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+        # For derivatives also the last step is needed.
+        stops = np.maximum(starts, index + 1) if record else starts
 
         def until(s, stop):
             s = lax.while_loop(lambda s: (s.k < stop) & (s.code == 0), after, s)
@@ -90,6 +93,7 @@ class Fixed(eqx.Module):
         zero = jnp.zeros((), int)
         states = jnp.zeros((count + 1, *y0.shape), y0.dtype).at[0].set(y0) if record else None
         s, (at, codes) = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
+        at = s.states[starts] if record else at
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
         outputs = jnp.where(good[:, None], outputs, jnp.nan)
@@ -98,8 +102,8 @@ class Fixed(eqx.Module):
         reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, self.t0)), failed_at)
         trace = None
         if record:
-            starts, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
-            trace = Trace(starts, sizes, s.states, wanted, jnp.asarray(index))
+            begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
+            trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
         return Run(outputs, jnp.asarray(count), zero, s.iterations, status, reached, trace)
 
     @property
@@ -156,7 +160,7 @@ class Adaptive(eqx.Module):
         trace = None
         if record:
             times, sizes, states = s.recorded
-            trace = Trace(times, sizes, states, wanted, index)
+            trace = Trace(times, sizes, states, wanted, index, jnp.sum(wanted <= s.end))
         return Run(outputs, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":

@@ -233,7 +233,7 @@ class Builder:
         for node in nodes.tolist():
             self.used[node] += equations
         if coupling.exponents is not None:
-            self.regularized.append((where, np.repeat(10.0 ** coupling.exponents.rows, equations)))
+            self.regularized.append((where, np.repeat(10.0**coupling.exponents.rows, equations)))
         for owner, offset in sorted(set(zip(owners.tolist(), used.tolist(), strict=True))):
             chosen = Index(np.flatnonzero((owners == owner) & (used == offset)))
             here = {side: its_nodes[chosen.rows] for side, its_nodes in sides.items()}

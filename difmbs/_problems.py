@@ -124,7 +124,9 @@ class AbstractProblem(eqx.Module):
             arguments = [local]
             if share.kind == "constraints":
                 arguments.append(share.instances.take(self.multipliers(u, share.group)))
-            blocks += eqx.filter_vmap(lambda *x, share=share: share.blocks(self.own_jacobian(*x), place.size))(*arguments)
+            blocks += eqx.filter_vmap(lambda *x, share=share: share.blocks(self.own_jacobian(*x), place.size))(
+                *arguments
+            )
         for group, leaves in system.with_leaves("fields"):
             if group.active and self.stiff:
                 blocks += self._field_blocks(system.field(world, group, leaves), place)
@@ -152,9 +154,7 @@ class AbstractProblem(eqx.Module):
 
     def multipliers(self, u: Any, number: int) -> Any:
         """Those of a group of constraints, by instance."""
-        return u[self.layout.multipliers[number]].reshape(
-            -1, self.system.structure.couplings[number].equations
-        )
+        return u[self.layout.multipliers[number]].reshape(-1, self.system.structure.couplings[number].equations)
 
     def _of_force(self, held: Local) -> Any:
         return _negative(self.placed(held).force(self.t))
@@ -180,7 +180,8 @@ class AbstractProblem(eqx.Module):
         blocks = [jnp.moveaxis(jacobian[i][j], 2, 1) for i in moving for j in moving]
         full = place.size
         return [
-            jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])]) for b in blocks
+            jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])])
+            for b in blocks
         ]
 
 
@@ -257,7 +258,7 @@ def relative(change: Any, to: Any) -> Any:
     """The largest change in units of what rounding leaves of numbers of this size."""
     size = jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in to]))
     step = jnp.max(jnp.abs(change))
-    return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny**0.5))
+    return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny ** 0.5))
 
 
 def _saddle(jacobian: tuple[Any, ...]) -> list[list[Any]]:

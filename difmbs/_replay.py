@@ -49,9 +49,6 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
 
         doutputs = _replayed(method.step, system_of, trace, tuple(leaves[i] for i in moving), dp, dy0)
         primal = recorded._replace(trace=None)
-        # What was not reached has no derivative; zero would look like one.
-        reached = jnp.all(jnp.isfinite(primal.outputs), axis=-1, keepdims=True)
-        doutputs = doutputs * jnp.where(reached, 1, jnp.nan).astype(doutputs.dtype)
         return primal, jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
 
     run.defjvp(rule, symbolic_zeros=True)
@@ -84,8 +81,11 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
             return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs
 
-        start = (jnp.asarray(0), jnp.asarray(0), dy0, jnp.zeros((count, *dy0.shape), dy0.dtype))
-        return lax.while_loop(lambda carry: carry[1] < count, visit, start)[3]
+        # What was not reached has no derivative; zero would look like one.
+        unknown = jnp.full((count, *dy0.shape), jnp.nan, dy0.dtype)
+        outputs = jnp.where(jnp.arange(count)[:, None] < trace.reached, 0, unknown)
+        start = (jnp.asarray(0), jnp.asarray(0), dy0, outputs)
+        return lax.while_loop(lambda carry: carry[1] < trace.reached, visit, start)[3]
 
     def backwards(weights):
         def visit(carry):
@@ -105,11 +105,14 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
 
             more, dy = step.pull(system_of, p, t, h, y, end, weigh)
             # The outputs of earlier steps come first: the last one before this step's.
-            return k - 1, jnp.searchsorted(trace.index, k) - 1, dy, jax.tree.map(jnp.add, dp, more)
+            return k - 1, jnp.searchsorted(trace.index, k).astype(first.dtype) - 1, dy, jax.tree.map(jnp.add, dp, more)
 
-        carry = (trace.index[-1], jnp.asarray(count - 1), jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p))
+        last = jnp.maximum(trace.reached - 1, 0)
+        steps = jnp.where(trace.reached > 0, trace.index[last], -1)
+        carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p))
         _, _, dy, dp = lax.while_loop(lambda carry: carry[0] >= 0, visit, carry)
-        return dp, dy
+        unknown = jnp.any((jnp.arange(count)[:, None] >= trace.reached) & (weights != 0))
+        return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy))
 
     # The vector (dp, dy0, outputs) with matrix 1; "solving" adds the map from the first two to the third. One flat
     # vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.

@@ -152,7 +152,9 @@ class System(eqx.Module):
                 local = self.local(world, group, leaves)
                 velocities.append(local.each(lambda x: x.velocity_residual(t)).reshape(-1))
                 of_velocity = local.law.on_velocity
-                position = jnp.zeros_like(velocities[-1]) if of_velocity else local.each(lambda x: x.position_residual(t))
+                position = (
+                    jnp.zeros_like(velocities[-1]) if of_velocity else local.each(lambda x: x.position_residual(t))
+                )
                 positions.append(position.reshape(-1))
         return jnp.concatenate(positions), jnp.concatenate(velocities)
 

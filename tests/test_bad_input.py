@@ -700,10 +700,6 @@ def test_failing_user_function_is_named(match, write, options):
     refused(write, match, by_user_function=True)
 
 
-def test_constrained_system_is_refused_until_it_can_be_simulated():
-    refused(lambda: run(rod(1.0, position=(1, 0, 0))), r"constrained systems cannot be simulated yet; .*rod")
-
-
 @pytest.mark.parametrize(
     ("match", "name"),
     [

@@ -14,14 +14,15 @@ from . import cases
 
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
-    {"_errors", "_types", "_xla", "_ranges"},
+    {"_errors", "_status", "_types", "_xla", "_ranges", "linalg"},
     {"_parameters", "_rotations", "_index"},
     {"_frames"},
     {"bodies", "connectors", "sensors"},
     {"_groups", "_markers"},
     {"_structure"},
-    {"system"},
-    {"_assembly", "equations"},
+    {"system", "_layout"},
+    {"_coupling", "_problems"},
+    {"_assembly", "equations", "_newton", "_projection"},
     {"outputs", "solvers"},
     {"model", "functions", "_integrate"},
     {"_replay", "_arguments", "solution"},

@@ -136,7 +136,9 @@ class EndOfStep(AbstractProblem):
         q, v, before, a = data
         c, h = self.coefficients, self.h
         a1 = own_acceleration(c, x, before, a)
-        return body.retract(q, h * v + h * h * ((0.5 - c.beta) * a + c.beta * a1)), v + h * ((1 - c.gamma) * a + c.gamma * a1)
+        return body.retract(q, h * v + h * h * ((0.5 - c.beta) * a + c.beta * a1)), v + h * (
+            (1 - c.gamma) * a + c.gamma * a1
+        )
 
     def inertia(self, body, data, x):
         q, v = self.place(body, data, x)
@@ -174,7 +176,9 @@ def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any) -> An
     shift = solver.coefficients.shift
     # Without the right own acceleration the first steps are of first order.
     drift = shift * jerk(system, t, q, v) if shift else jnp.zeros_like(v)
-    return State(q, v, acceleration, drift, jnp.concatenate([*(x.reshape(-1) for x in multipliers.values()), v[:0]])).joined()
+    return State(
+        q, v, acceleration, drift, jnp.concatenate([*(x.reshape(-1) for x in multipliers.values()), v[:0]])
+    ).joined()
 
 
 def state_of(system: System, y: Any) -> State:
