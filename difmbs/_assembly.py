@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._coupling import couple
 from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
 from ._index import Index
-from ._coupling import couple
 from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
 from ._structure import KINDS, Element, Home, Part, Stored, Structure

@@ -18,7 +18,7 @@ from ._errors import ModelError
 from ._groups import ConnectorGroup
 from ._index import Index
 from ._layout import Builder, Layout
-from ._structure import Coupling, Structure
+from ._structure import Coupling, Structure, instance_names
 from .linalg import order_of
 from .system import System
 
@@ -249,7 +249,7 @@ def _say(system: System, dependent: Any, redundant: str) -> None:
     sentences = []
     for number, constraints in dependent.items():
         for instance, others in constraints:
-            name = _name(system.structure, number, instance)
+            name = instance_names(system.structure, number)[instance]
             by = list(dict.fromkeys(_name(system.structure, *other) for other in others))
             sentences.append(
                 f"'{name}' repeats what {', '.join(map(repr, by))} fix" if by else f"'{name}' fixes nothing"
@@ -263,12 +263,3 @@ def _say(system: System, dependent: Any, redundant: str) -> None:
             "wanted with assemble(redundant='min_norm').",
             stacklevel=5,
         )
-
-
-def _name(structure: Structure, number: int, instance: int) -> str:
-    for name, element in structure.elements.items():
-        for part in element.parts if element.kind == "constraints" else ():
-            if part.group == number and instance in part.instances.rows:
-                place = int(np.flatnonzero(part.instances.rows == instance)[0])
-                return name if element.single else f"{name}[{int(part.positions.rows[place])}]"
-    raise KeyError((number, instance))

@@ -47,7 +47,7 @@ class Share:
         """The blocks of one instance, for all pairs of its places, from its Jacobian by parts."""
 
         def block(a: Place, b: Place) -> Any:
-            return sum(_padded(jacobian[i][j], m, n, size) for i, m in a.parts for j, n in b.parts)
+            return sum(padded(jacobian[i][j], m, n, size) for i, m in a.parts for j, n in b.parts)
 
         return [block(a, b) for a in self.places for b in self.places]
 
@@ -92,7 +92,7 @@ class Layout:
     def matrix(self, bodies: Sequence[Any], contributed: Sequence[Any]) -> Any:
         """The matrix from the blocks of the bodies, group by group, and those contributed by connectors."""
         size, nodes, total = self.size, self.nodes, self.elimination.blocks
-        pieces = [_padded(block, 0, 0, size) for block in bodies]
+        pieces = [padded(block, 0, 0, size) for block in bodies]
         alone = nodes - sum(len(piece) for piece in pieces)
         pieces.append(jnp.zeros((alone, size, size), pieces[0].dtype))
         fixed = jnp.asarray(self.diagonal[:, :, None] * np.eye(size), pieces[0].dtype)
@@ -253,7 +253,7 @@ class Builder:
         return [tuple(x.reshape(-1) for x in np.meshgrid(a, b, indexing="ij")) for a in sides for b in sides]
 
 
-def _padded(block: Any, row: int, column: int, size: int) -> Any:
+def padded(block: Any, row: int, column: int, size: int) -> Any:
     """A block, or an array of them, at a place in an otherwise empty one of full size."""
     m, n = block.shape[-2:]
     return jnp.pad(block, [(0, 0)] * (block.ndim - 2) + [(row, size - row - m), (column, size - column - n)])

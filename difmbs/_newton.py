@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from ._layout import Inverse
 from ._problems import AbstractProblem
 from ._status import Status
-from ._layout import Inverse
 
 _ITERATIONS = 10
 _FACTORIZATIONS = 4

@@ -21,7 +21,6 @@ from ._layout import Inverse, Layout, layout
 from .linalg import implicit
 from .system import Field, System, World
 
-
 _ROUNDING = 100
 
 

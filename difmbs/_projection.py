@@ -36,25 +36,36 @@ def settle(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector
 
 
 class Start(NamedTuple):
-    """A consistent start, how far it is from what was given, and how far it still is from the constraints."""
+    """A consistent start, by how much it differs from what was given, and whether there is one."""
 
     q: Vector
     v: Vector
     moved: Any
     turned: Any
-    violation: Any
+    possible: Any
 
 
 def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     """q and v on the constraints, from a start that may violate them by much."""
     if not system.constrained:
         zero = jnp.zeros((), q.dtype)
-        return Start(q, v, zero, zero, zero)
+        return Start(q, v, zero, zero, jnp.asarray(True))
 
     def again(state, _):
         return settle(system, t, *state), None
 
     (q1, v1), _ = lax.scan(again, (q, v), length=_ROUNDS)
-    position, velocity = system.violations(t, q1, v1)
-    left = jnp.maximum(jnp.max(jnp.abs(position)), jnp.max(jnp.abs(velocity)))
-    return Start(q1, v1, jnp.max(jnp.abs(q1 - q)), jnp.max(jnp.abs(v1 - v)), left)
+    still = [lax.stop_gradient(x) for x in (q1, v1, q, v)]
+    position, velocity = violations(system, t, still[0], still[1])
+    small = jnp.finfo(q.dtype).eps ** 0.5
+    speed = jnp.max(jnp.abs(jnp.concatenate([still[1], still[3]])))
+    fits = jnp.all(position <= small * jnp.max(jnp.abs(still[0]))) & jnp.all(velocity <= small * speed)
+    moved, turned = (jnp.max(jnp.abs(still[i] - still[i + 2])) for i in (0, 1))
+    return Start(q1, v1, moved, turned, fits)
+
+
+def violations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+    """How far q and v are from meeting each equation of the active constraints, as a displacement and a velocity."""
+    lengths = jnp.maximum(system.row_lengths(t, q), jnp.finfo(q.dtype).tiny)
+    position, velocity = system.violations(t, q, v)
+    return jnp.abs(position) / lengths, jnp.abs(velocity) / lengths

@@ -114,3 +114,14 @@ class Structure:
     @property
     def velocity_count(self) -> int:
         return sum(g.count * g.kind.velocities for g in self.bodies)
+
+
+def instance_names(structure: Structure, number: int) -> list[str]:
+    """The constraints of a group as a reader knows them: "rod", or "rods[3]" if the name holds many."""
+    names = {}
+    for name, element in structure.elements.items():
+        for part in element.parts if element.kind == "constraints" else ():
+            if part.group == number:
+                for row, position in zip(part.instances.rows.tolist(), part.positions.rows.tolist(), strict=True):
+                    names[row] = name if element.single else f"{name}[{position}]"
+    return [names[row] for row in sorted(names)]

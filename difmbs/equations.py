@@ -12,6 +12,9 @@ from ._types import Vector
 from .linalg import implicit
 from .system import System
 
+_RANK = 1e-7
+"""Singular values of G below this share of the largest one are those of redundant constraints."""
+
 
 def split(system: System, y: Float[Array, "*times _"]) -> tuple[Any, Any]:
     """q and v from the state vector, which begins with them."""
@@ -34,8 +37,13 @@ def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector,
     if not system.constrained:
         return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
     u, problem, _ = _solved(system, jnp.asarray(t, q.dtype), q, v)
+    nv = system.structure.velocity_count
+    if problem.layout.regularization is not None:
+        # Of all multipliers with the same forces the smallest.
+        jacobian = jnp.concatenate([levels.jacobian for levels in system.constraint_levels(t, q, v).values()])
+        u = jnp.concatenate([u[:nv], jnp.linalg.pinv(jacobian.T, rtol=_RANK) @ (jacobian.T @ u[nv:])])
     multipliers = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return u[: system.structure.velocity_count], multipliers
+    return u[:nv], multipliers
 
 
 def jerk(system: System, t: Any, q: Vector, v: Vector) -> Vector:

@@ -82,9 +82,15 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     q, v = split(system, run.outputs)
     if system.constrained and not method.on_grid:
         q, v = jax.vmap(lambda t, q, v: settle(system, t, q, v))(jnp.asarray(times, q.dtype), q, v)
-    impossible = start.violation > 1e-8
-    code = jnp.where(impossible, Status.inconsistent_start.value, run.status)
-    stats = dict(steps=run.steps, rejected=run.rejected, iterations=run.iterations, time=run.time)
+    code = jnp.where(start.possible, run.status, Status.inconsistent_start.value)
+    stats = dict(
+        steps=run.steps,
+        rejected=run.rejected,
+        iterations=run.iterations,
+        time=run.time,
+        start_moved=start.moved,
+        start_turned=start.turned,
+    )
     return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats)
 
 

@@ -7,7 +7,9 @@ import jax
 import numpy as np
 
 from ._errors import ParameterError, SimulationError
+from ._projection import consistent, violations
 from ._status import Status
+from ._structure import instance_names
 from .outputs import Outputs
 from .system import System
 
@@ -74,11 +76,36 @@ def raise_if_failed(solution: Solution) -> None:
         "max_steps": "the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver",
         "dt_min": "the step size went to zero: the motion is too stiff or singular there",
         "non_finite": "the forces are not finite there",
+        "newton_failed": "the equations of a step could not be solved; a smaller dt may help",
+        "singular": "the constraints contradict or repeat each other there, so that the accelerations are undefined",
+        "inconsistent_start": "no start near the one given meets the constraints",
     }.get(status, status)
     if traced:
         raise SimulationError(f"stopped early: {reason}.", status)
-    where = _loudest(solution) if codes.ndim == 0 else f" (simulation {first} of the batch)"
+    if codes.ndim:
+        where = f" (simulation {first} of the batch)"
+    else:
+        where = _worst(solution, time) if status == "inconsistent_start" else _loudest(solution)
     raise SimulationError(f"stopped at t = {time:.6g}: {reason}{where}.", status, time, solution)
+
+
+def _worst(solution: Solution, t: float | None) -> str:
+    """The constraint that the start violates most, on positions if any, else on velocities."""
+    system = solution.system
+    start = consistent(system, t, *system.initial_state())
+    position, velocity = (np.asarray(x) for x in violations(system, t, start.q, start.v))
+    on_position = bool(np.nanmax(position) > 1e-8 * np.abs(start.q).max())
+    sizes, unit = (position, "m or rad") if on_position else (velocity, "m/s or rad/s")
+    owners = [
+        name
+        for number, (group, coupling) in enumerate(
+            zip(system.structure.constraints, system.structure.couplings, strict=True)
+        )
+        if group.active
+        for name in np.repeat(instance_names(system.structure, number), coupling.equations)
+    ]
+    i = int(np.nanargmax(sizes))
+    return f". Farthest off: '{owners[i]}', by {sizes[i]:.3g} {unit}"
 
 
 def _loudest(solution: Solution) -> str:

@@ -158,6 +158,16 @@ class System(eqx.Module):
                 positions.append(position.reshape(-1))
         return jnp.concatenate(positions), jnp.concatenate(velocities)
 
+    def row_lengths(self, t: Any, q: Vector) -> Vector:
+        """The lengths of the rows of G: how much each equation of the active constraints changes with the motion."""
+        world, t = self.world(q, jnp.zeros(self.structure.velocity_count, q.dtype)), jnp.asarray(t, q.dtype)
+        lengths = [jnp.zeros(0, q.dtype)]
+        for group, leaves in self.with_leaves("constraints"):
+            if group.active:
+                blocks = self.local(world, group, leaves).each(lambda x: x.constraint_jacobian(t))
+                lengths.append(jnp.sqrt(sum(jnp.sum(block**2, axis=-1) for block in blocks)).reshape(-1))
+        return jnp.concatenate(lengths)
+
     def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._newton import newton
-from .._problems import AbstractProblem, relative
+from .._problems import AbstractProblem
 from .._status import Status
 from ..equations import accelerations, jerk
 from ..system import System

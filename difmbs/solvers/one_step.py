@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from .._projection import settle
+from .._status import Status
 from ..equations import derivative, split
 from ..system import System
 from . import newmark
@@ -99,6 +100,16 @@ def _settled(system: System, t: Any, y: Any) -> Any:
     return jnp.concatenate(settle(system, t, *split(system, y))) if system.constrained else y
 
 
+def _what_is_wrong(system: System, t: Any, y: Any, end: Any) -> Any:
+    """Whether a step ended in numbers; if not, because of the forces or of the constraints."""
+
+    def why():
+        forces = system.applied_forces(t, *split(system, y))
+        return jnp.where(jnp.all(jnp.isfinite(forces)), Status.singular.value, Status.non_finite.value)
+
+    return lax.cond(jnp.all(jnp.isfinite(end)), lambda: jnp.full((), Status.ok.value), why)
+
+
 class AnySolver(AbstractOneStep):
     """A diffrax solver as it is, differentiated by JAX."""
 
@@ -153,7 +164,8 @@ class Explicit(AbstractOneStep):
             y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
             end = _settled(system, t + h, y1)
-            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), self.begin(system, t + h, h, end), zero, zero)
+            code = _what_is_wrong(system, t + h, y, end)
+            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), self.begin(system, t + h, h, end), code, zero)
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
         slopes, stage = [slope(t, y, system) if memory is None else memory], y
