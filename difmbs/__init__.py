@@ -16,12 +16,15 @@ from .connectors._connector import AbstractField as AbstractField
 from .connectors._connector import AbstractForce as AbstractForce
 from .connectors.all_pairs_gravity import AllPairsGravity as AllPairsGravity
 from .connectors.connector_gravity import ConnectorGravity as ConnectorGravity
+from .connectors.coordinate_constraint import CoordinateConstraint as CoordinateConstraint
 from .connectors.loads import CoordinateLoad as CoordinateLoad
 from .connectors.coordinate_vector_constraint import CoordinateVectorConstraint as CoordinateVectorConstraint
 from .connectors.distance_constraint import DistanceConstraint as DistanceConstraint
 from .connectors.loads import Force as Force
 from .connectors.linear_spring_damper import LinearSpringDamper as LinearSpringDamper
+from .connectors.revolute_joint_2d import RevoluteJoint2D as RevoluteJoint2D
 from .connectors.rotational_spring_damper import RotationalSpringDamper as RotationalSpringDamper
+from .connectors.spherical_joint import SphericalJoint as SphericalJoint
 from .connectors.spring_damper import SpringDamper as SpringDamper
 from .connectors.loads import Torque as Torque
 from .connectors._connector import exudyn_function as exudyn_function

@@ -1,6 +1,6 @@
 """The tables that the contract tests run over: every connector, on every pairing of bodies, in random states.
 
-A new connector is one line in `CONNECTORS`.
+A new force is one line in `CONNECTORS`, a new constraint one line in `CONSTRAINTS`.
 """
 
 import dataclasses
@@ -17,7 +17,8 @@ OFFSET = (0.12, -0.05, 0.08)
 
 
 def point(model, name, rng):
-    return model.add(name, mbs.MassPoint(mass=1.3), position=rng.normal(size=3), velocity=rng.normal(size=3))
+    body = mbs.MassPoint(mass=1.3)
+    return model.add(name, body, position=rng.normal(size=3), velocity=rng.normal(size=3)), (0.0, 0.0, 0.0)
 
 
 def planar(model, name, rng):
@@ -25,7 +26,7 @@ def planar(model, name, rng):
     handle = model.add(
         name, body, position=rng.normal(size=2), angle=rng.normal(), velocity=rng.normal(size=2), angular_velocity=2.0
     )
-    return handle.at(0.3, -0.2)
+    return handle, (0.3, -0.2, 0.0)
 
 
 def spatial(model, name, rng):
@@ -38,11 +39,11 @@ def spatial(model, name, rng):
         velocity=rng.normal(size=3),
         angular_velocity=rng.normal(size=3),
     )
-    return handle.at(0.25, 0.1, -0.3)
+    return handle, (0.25, 0.1, -0.3)
 
 
 def ground(model, name, rng):
-    return model.ground.at(*rng.normal(size=3))
+    return model.ground, tuple(rng.normal(size=3))
 
 
 PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -53,6 +54,21 @@ PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "point-spatial": (point, spatial),
     "spatial-spatial": (spatial, spatial),
 }
+"""Functions that add a body and return its handle and a point on it."""
+
+
+def at_point(body, point):
+    return body.at(*point)
+
+
+def all_coordinates(body, point):
+    return body.coordinates
+
+
+def last_coordinate(body, point):
+    """z, an angle or a component of a quaternion; ground has none."""
+    count = body.kind.coordinates
+    return body.coordinate(count - 1) if count else body
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,13 +76,15 @@ class Case:
     """A law and what holds for it.
 
     `conservative`: without damping the effort is minus the derivative of the energy. `planar`: it acts in the x-y plane
-    and sees nothing else. `pairings`: the bodies it can join.
+    and sees nothing else. Both are said of forces only. `pairings`: the bodies it can join. `marker`: what of a body,
+    and a point on it, it joins.
     """
 
     law: Callable[[], Any]
     conservative: bool = True
     planar: bool = False
     pairings: tuple[str, ...] = tuple(PAIRINGS)
+    marker: Callable[..., Any] = at_point
 
 
 def cubic(t, stretch, rate, stiffness, damping, force):
@@ -112,13 +130,57 @@ CONNECTORS: dict[str, Case] = {
 FORCE_CASES = [(c, p) for c, case in CONNECTORS.items() for p in case.pairings]
 
 
-def system_of(law: Any, pairing: str, seed: int = 0) -> mbs.System:
+def swinging(t):
+    return 1.2 + 0.3 * jnp.sin(2 * t)
+
+
+def two_equations(t, q, q_t, velocity_level):
+    return jnp.stack([q[0] * q[3] - q[1], jnp.sin(q[4]) + q[2] * t])
+
+
+X0, X1 = np.array([[1.0, 2.0, -1.0]]), np.array([[0.5, -1.0, 0.3]])
+Y0, Y1 = np.array([[0.2, -0.1, 0.4]]), np.array([[-0.3, 0.6, 0.1]])
+QUADRATIC = (X0, X1, Y0, Y1)
+SOME = ("point-planar", "spatial-spatial")
+VECTORS: dict[str, Any] = dict(pairings=("point-point",), marker=all_coordinates)
+
+CONSTRAINTS: dict[str, Case] = {
+    "DistanceConstraint": Case(lambda: mbs.DistanceConstraint(1.3)),
+    "DistanceConstraint of time": Case(lambda: mbs.DistanceConstraint(swinging), pairings=SOME),
+    "RevoluteJoint2D": Case(mbs.RevoluteJoint2D),
+    "SphericalJoint": Case(mbs.SphericalJoint, pairings=tuple(p for p in PAIRINGS if p != "planar-planar")),
+    "CoordinateConstraint": Case(lambda: mbs.CoordinateConstraint(0.7, 0.4), marker=last_coordinate),
+    "CoordinateConstraint of time": Case(
+        lambda: mbs.CoordinateConstraint(0.7, swinging), pairings=SOME, marker=last_coordinate
+    ),
+    "CoordinateConstraint velocity": Case(
+        lambda: mbs.CoordinateConstraint(0.7, swinging, velocity_level=True),
+        pairings=SOME,
+        marker=last_coordinate,
+    ),
+    "CoordinateVectorConstraint": Case(lambda: mbs.CoordinateVectorConstraint(*QUADRATIC, [0.7]), **VECTORS),
+    "CoordinateVectorConstraint linear": Case(lambda: mbs.CoordinateVectorConstraint(X0, X1), **VECTORS),
+    "CoordinateVectorConstraint of time": Case(
+        lambda: mbs.CoordinateVectorConstraint(*QUADRATIC, lambda t: jnp.stack([t**3])), **VECTORS
+    ),
+    "CoordinateVectorConstraint velocity": Case(
+        lambda: mbs.CoordinateVectorConstraint(*QUADRATIC, [0.7], velocity_level=True), **VECTORS
+    ),
+    "CoordinateVectorConstraint user": Case(
+        lambda: mbs.CoordinateVectorConstraint(constraint_user_function=two_equations), **VECTORS
+    ),
+}
+
+CONSTRAINT_CASES = [(c, p) for c, case in CONSTRAINTS.items() for p in case.pairings]
+
+
+def system_of(law: Any, pairing: str, seed: int = 0, marker: Callable[..., Any] = at_point) -> mbs.System:
     """A model with one connector, "link", between two bodies of the pairing, "a" and "b"."""
     rng = np.random.default_rng(seed)
     model = mbs.Model(gravity=(0.3, -9.81, 0.5))
     first, second = PAIRINGS[pairing]
     ends = first(model, "a", rng), second(model, "b", rng)
-    model.add("link", law, between=ends)
+    model.add("link", law, between=tuple(marker(*end) for end in ends))
     return model.assemble()
 
 

@@ -199,6 +199,7 @@ ROD = mbs.DistanceConstraint(distance=1.0)
 EYE = np.eye(3)
 IDENTITY = mbs.CoordinateVectorConstraint(scaling_marker1=EYE)
 CVC = mbs.CoordinateVectorConstraint
+TIE = mbs.CoordinateConstraint
 LSD = mbs.LinearSpringDamper
 
 NUMBERS = [
@@ -381,6 +382,12 @@ WIRING = [
     row("point for coordinates", r"'link' needs coordinates .*on 'b'", lambda: coordinates(IDENTITY, lambda m, a, b: (m.ground, b.at(1)))),
     row("load on all coordinates", r"'link' acts on one coordinate, its marker has 3", lambda: load(mbs.CoordinateLoad(1.0), lambda m, a, b: a.coordinates)),
     row("load of a coordinate on a body", r"'link' joins coordinates", lambda: load(mbs.CoordinateLoad(1.0), lambda m, a, b: a)),
+    row("tie of all coordinates", r"'link': CoordinateConstraint joins single coordinates, marker 1 has 3: pass body.coordinate\(i\)", lambda: coordinates(TIE())),
+    row("tie of all coordinates first", r"'link': CoordinateConstraint joins single coordinates, marker 0 has 7", lambda: coordinates(TIE(), lambda m, a, b: (b.coordinates, a.coordinate(0)))),
+    row("tie of a body", r"'link' joins coordinates: pass a.coordinates or a.coordinate\(i\)", lambda: coordinates(TIE(), lambda m, a, b: (m.ground, a))),
+    row("tie of ground", r"'link' acts on ground only", lambda: coordinates(TIE(), lambda m, a, b: (m.ground, m.ground))),
+    row("joint of coordinates", r"'link' needs a point .*on 'a'", lambda: attach(mbs.SphericalJoint(), lambda m, a, b: (m.ground, a.coordinates))),
+    row("joint of one body", r"'link' joins 'b' with itself", lambda: attach(mbs.RevoluteJoint2D(), lambda m, a, b: (b, b.at(1)))),
     row("coordinate out of range", r"'bob' has coordinates 0 to 2, got 3", lambda: point().coordinate(3)),
     row("coordinate negative", r"'bob' has coordinates 0 to 2, got -1", lambda: point().coordinate(-1)),
     row("coordinate text", r"'bob' has coordinates 0 to 2, got 'x'", lambda: point().coordinate("x")),
@@ -461,6 +468,10 @@ def cvc_user(function=lambda t, q, q_t, velocity_level: q, **options):
     return coordinates(CVC(constraint_user_function=function, **options))
 
 
+def tie(factor=1.0, **options):
+    return coordinates(TIE(factor, **options), lambda m, a, b: (m.ground, a.coordinate(0)))
+
+
 def rod(distance, **initial):
     model = mbs.Model()
     bob = model.add("bob", mbs.MassPoint(mass=1.0), **initial)
@@ -514,6 +525,13 @@ LAWS = [
     row("offset scalar", r"'link': offset must have shape \(n\).*got shape \(\)", lambda: coordinates(CVC(scaling_marker1=EYE, offset=1.0))),
     row("offset function", r"'link': offset must return an array of shape \(3,\), got shape \(1,\)", lambda: coordinates(CVC(scaling_marker1=EYE, offset=lambda t: [t]))),
     row("velocity_level", r"'link': velocity_level must be True or False, got 'yes'", lambda: coordinates(CVC(scaling_marker1=EYE, velocity_level="yes"))),
+    row("tie factor", r"'link': factor must be numbers of shape \(\), got 'twice'", lambda: tie("twice")),
+    row("tie factor function", r"'link': factor must be numbers", lambda: tie(lambda t: 2.0)),
+    row("tie offset", r"'link': offset .*got shape \(1, 1\)", lambda: tie(offset=[[1.0]])),
+    row("tie offset infinite", r"'link': offset = inf is not finite", lambda: tie(offset=math.inf)),
+    row("tie offset function", r"'link': offset must return a number, got shape \(1,\)", lambda: tie(offset=lambda t: [t])),
+    row("tie offset NaN", r"'link': a user function gives NaN", lambda: tie(offset=lambda t: t * math.nan)),
+    row("tie velocity_level", r"'link': velocity_level must be True or False, got 1", lambda: tie(velocity_level=1)),
     row("function and matrix", r"'link': constraint_user_function replaces the matrices", lambda: cvc_user(scaling_marker1=EYE)),
     row("function and offset", r"'link': constraint_user_function replaces", lambda: cvc_user(offset=[1.0])),
     row("Jacobian alone", r"'link': jacobian_user_function needs a constraint_user_function", lambda: coordinates(CVC(scaling_marker1=EYE, jacobian_user_function=abs))),
@@ -554,6 +572,8 @@ FAILING = [
     row("load raises", r"'link': load_vector fails: ZeroDivisionError", lambda: load(mbs.Force(raising))),
     row("class as a function", r"'link': load cannot be traced", lambda: load(mbs.CoordinateLoad(float), lambda m, a, b: a.coordinate(0))),
     row("distance raises", r"'rod': distance fails: ZeroDivisionError", lambda: rod(raising, position=(1, 0, 0))),
+    row("offset raises", r"'link': offset fails: ZeroDivisionError", lambda: tie(offset=raising)),
+    row("offset asks for the time", r"'link': offset cannot be traced.*jnp.where", lambda: tie(offset=lambda t: 1.0 if t < 1 else 0.0)),
     row("constraint raises", r"'link': constraint_user_function fails: ZeroDivisionError", lambda: cvc_user(raising)),
     row("Jacobian raises", r"'link': jacobian_user_function fails: ZeroDivisionError", lambda: cvc_user(jacobian_user_function=raising)),
     row("sensor raises", r"'tip': the function of \(t, outputs\) fails: ZeroDivisionError", lambda: sensed("tip", lambda b, m: raising)),
@@ -856,6 +876,7 @@ def test_garbage_as_parameters_of_connectors(first, second):
     survives(lambda: attach(LSD(type=first, dof_constraint=second), points_of_two))
     survives(lambda: attach(mbs.ConnectorGravity(mass0=first, softening=second), points_of_two))
     survives(lambda: attach(CVC(scaling_marker1=first, offset=second), lambda m, a, b: (m.ground, a.coordinates)))
+    survives(lambda: attach(TIE(first, offset=second), lambda m, a, b: (m.ground, a.coordinate(0))))
     survives(lambda: attach(mbs.Force(first, second), on=lambda m, a, b: b))
     survives(lambda: attach(mbs.DistanceConstraint(first), points_of_two))
     survives(lambda: attach(mbs.AllPairsGravity(mass=first, tile=second), on=lambda m, a, b: [a, b]))

@@ -4,48 +4,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 import difmbs as mbs
 
 from . import cases
 from .test_jacobians import markers
 
-X0, X1 = np.array([[1.0, 2.0, -1.0]]), np.array([[0.5, -1.0, 0.3]])
-Y0, Y1 = np.array([[0.2, -0.1, 0.4]]), np.array([[-0.3, 0.6, 0.1]])
-
-
-def swinging(t):
-    return 1.2 + 0.3 * jnp.sin(2 * t)
-
-
-def user(t, q, q_t, velocity_level):
-    return jnp.stack([q[0] * q[3] - q[1], jnp.sin(q[4]) + q[2] * t])
-
-
-CONSTRAINTS = {
-    "distance": lambda: mbs.DistanceConstraint(1.3),
-    "distance of time": lambda: mbs.DistanceConstraint(swinging),
-    "coordinates": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, [0.7]),
-    "coordinates, linear": lambda: mbs.CoordinateVectorConstraint(X0, X1),
-    "coordinates of time": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, lambda t: jnp.stack([t**3])),
-    "coordinates, velocity": lambda: mbs.CoordinateVectorConstraint(X0, X1, Y0, Y1, [0.7], velocity_level=True),
-    "coordinates, user": lambda: mbs.CoordinateVectorConstraint(constraint_user_function=user),
-}
-PAIRS = [("distance", p) for p in cases.PAIRINGS] + [("distance of time", "spatial-spatial")]
-PAIRS += [(c, "point-point") for c in CONSTRAINTS if c.startswith("coord")]
+X0, X1, Y0, Y1 = cases.QUADRATIC
 
 
 def constrained(constraint, pairing):
-    rng = np.random.default_rng(0)
-    model = mbs.Model(gravity=(0.3, -9.81, 0.5))
-    ends = [end(model, name, rng) for end, name in zip(cases.PAIRINGS[pairing], "ab", strict=True)]
-    if constraint.startswith("coord"):
-        ends = [end.coordinates for end in ends]
-    model.add("link", CONSTRAINTS[constraint](), between=tuple(ends))
-    return model.assemble()
+    case = cases.CONSTRAINTS[constraint]
+    return cases.system_of(case.law(), pairing, marker=case.marker)
 
 
-@pytest.mark.parametrize(("constraint", "pairing"), PAIRS)
+@pytest.mark.parametrize(("constraint", "pairing"), cases.CONSTRAINT_CASES)
 def test_levels_are_the_time_derivatives_of_each_other(constraint, pairing):
     """Along any motion q(t) with accelerations v': d/dt of the position level, and G v' - gamma = c''."""
     system = constrained(constraint, pairing)
@@ -61,10 +35,59 @@ def test_levels_are_the_time_derivatives_of_each_other(constraint, pairing):
     np.testing.assert_allclose(second, levels.jacobian @ acceleration - levels.acceleration, atol=1e-11)
 
 
+def multipliers(system, q, v):
+    return jnp.ravel(mbs.Outputs(system, jnp.asarray(0.3, q.dtype), q, v)["link.force"])
+
+
+# A particle and a body that turns, where they can be joined: between spatial bodies compiling takes half a minute.
+SMALL_CASES = [
+    (constraint, "point-planar" if "point-planar" in case.pairings else "point-point")
+    for constraint, case in cases.CONSTRAINTS.items()
+]
+
+
+@pytest.mark.parametrize(("constraint", "pairing"), SMALL_CASES)
+def test_multipliers_have_the_same_gradient_forwards_backwards_and_by_differences(constraint, pairing):
+    """Along one random direction of all parameters, coordinates and velocities."""
+    system = constrained(constraint, pairing)
+    params, unravel = ravel_pytree(system.params())
+    at, split = ravel_pytree((params, *(x[0] for x in cases.states(system, 1))))
+
+    @jax.jit
+    def of(x):
+        params, q, v = split(x)
+        return multipliers(system.with_params(unravel(params)), q, v)
+
+    rng = np.random.default_rng(2)
+    direction = jnp.asarray(rng.normal(size=at.shape))
+    forwards = jax.jit(lambda x, dx: jax.jvp(of, (x,), (dx,))[1])(at, direction)
+    scale = np.abs(forwards).max()
+    assert np.all(np.isfinite(forwards))
+    weights = jnp.asarray(rng.normal(size=forwards.shape))
+    (backwards,) = jax.jit(lambda x, w: jax.vjp(of, x)[1](w))(at, weights)
+    assert np.all(np.isfinite(backwards))
+    assert abs(weights @ forwards - backwards @ direction) <= 1e-12 * max(scale, np.abs(backwards).max())
+    # Richardson's extrapolation of central differences: truncation h^4, rounding eps / h.
+    quotients = [(of(at + h * direction) - of(at - h * direction)) / (2 * h) for h in (1e-4, 2e-4)]
+    assert np.abs(forwards - (4 * quotients[0] - quotients[1]) / 3).max() <= 1e-7 * scale
+
+
+@pytest.mark.parametrize(("constraint", "pairing"), SMALL_CASES)
+def test_single_precision_stays_single_and_agrees(constraint, pairing):
+    system = constrained(constraint, pairing)
+    q, v = (x[0] for x in cases.states(system, 1))
+    single = jax.tree.map(lambda x: x.astype(jnp.float32), system)
+    evaluate = jax.jit(multipliers)
+    found = evaluate(single, q.astype(jnp.float32), v.astype(jnp.float32))
+    assert found.dtype == jnp.float32
+    expected = np.asarray(evaluate(system, q, v))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("pairing", cases.PAIRINGS)
 def test_distance_equals_the_formulas(pairing):
     """C_q = [-u J0, u J1], c' = u dv, gamma = -[(|dv|^2 - (u dv)^2) / L + u (J1' v1 - J0' v0)]."""
-    system = constrained("distance", pairing)
+    system = constrained("DistanceConstraint", pairing)
     equations = jax.jit(mbs.constraint_equations(system, "link"))
     for q, v in zip(*cases.states(system, 10), strict=True):
         m0, m1 = markers(system, pairing, np.asarray(q), np.asarray(v))
@@ -90,7 +113,7 @@ def velocity_change(marker, v):
 
 
 def test_coordinate_vector_equals_the_formulas():
-    system = constrained("coordinates", "point-point")
+    system = constrained("CoordinateVectorConstraint", "point-point")
     q, v = (np.asarray(x[0]) for x in cases.states(system, 1))
     levels = mbs.constraint_equations(system, "link")(jnp.asarray(q), jnp.asarray(v))
     q0, q1, v0, v1 = q[:3], q[3:], v[:3], v[3:]
@@ -105,7 +128,7 @@ def test_coordinate_vector_equals_the_formulas():
 
 
 def test_velocity_level_pushes_along_the_gradient():
-    system = constrained("coordinates, velocity", "point-point")
+    system = constrained("CoordinateVectorConstraint velocity", "point-point")
     q, v = (np.asarray(x[0]) for x in cases.states(system, 1))
     levels = mbs.constraint_equations(system, "link")(jnp.asarray(q), jnp.asarray(v))
     q0, q1 = q[:3], q[3:]

@@ -28,7 +28,7 @@ def markers(system, pairing, q, v):
     params = system.params()
     ends = []
     for i, (kind, name) in enumerate(zip(pairing.split("-"), ("a", "b"), strict=True)):
-        point = np.asarray(params["link"].get(f"marker{i}", np.zeros(3)))
+        point = np.asarray(params.get("link", {}).get(f"marker{i}", np.zeros(3)))
         if kind == "ground":
             ends.append(analytic.marker(kind, point, None, None, None))
             continue

@@ -54,8 +54,9 @@ def test_nothing_is_evaluated_or_unpickled_and_norms_have_one_home(source):
 
 
 def test_every_law_between_two_markers_is_in_the_table_of_cases():
-    classes = [c for c in vars(mbs).values() if inspect.isclass(c) and issubclass(c, mbs.AbstractForce)]
-    tested = {type(case.law()) for case in cases.CONNECTORS.values()}
+    kinds = (mbs.AbstractForce, mbs.AbstractConstraint)
+    classes = [c for c in vars(mbs).values() if inspect.isclass(c) and issubclass(c, kinds)]
+    tested = {type(case.law()) for case in (*cases.CONNECTORS.values(), *cases.CONSTRAINTS.values())}
     one_marker = {mbs.Force, mbs.Torque, mbs.CoordinateLoad}
     assert {c for c in classes if not inspect.isabstract(c)} - one_marker == tested
 
