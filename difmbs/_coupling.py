@@ -250,16 +250,16 @@ def _say(system: System, dependent: Any, redundant: str) -> None:
     for number, constraints in dependent.items():
         for instance, others in constraints:
             name = instance_names(system.structure, number)[instance]
-            by = list(dict.fromkeys(_name(system.structure, *other) for other in others))
-            sentences.append(
-                f"'{name}' repeats what {', '.join(map(repr, by))} fix" if by else f"'{name}' fixes nothing"
-            )
+            by = ", ".join(dict.fromkeys(repr(instance_names(system.structure, n)[i]) for n, i in others))
+            equations = system.structure.couplings[number].equations
+            what = f"'{name}'" if equations == 1 else f"an equation of '{name}'"
+            sentences.append(f"{what} repeats what {by} fix" if by else f"{what} fixes nothing")
     text = "redundant constraints: " + "; ".join(dict.fromkeys(sentences)) + " at the start. "
     if redundant == "error":
         raise ModelError(text + "Remove one of them, or allow them with assemble(redundant='min_norm').")
     if redundant == "warn":
         warnings.warn(
-            text + "The motion does not depend on it, but only the smallest multipliers are found. Say that this is "
-            "wanted with assemble(redundant='min_norm').",
+            text + "The motion does not depend on that; of the multipliers the smallest ones are found. To say that this "
+            "is wanted: assemble(redundant='min_norm').",
             stacklevel=5,
         )

@@ -82,12 +82,13 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     q, v = split(system, run.outputs)
     if system.constrained and not method.on_grid:
         q, v = jax.vmap(lambda t, q, v: settle(system, t, q, v))(jnp.asarray(times, q.dtype), q, v)
+    q, v = (jnp.where(start.possible, x, jnp.nan) for x in (q, v))
     code = jnp.where(start.possible, run.status, Status.inconsistent_start.value)
     stats = dict(
         steps=run.steps,
         rejected=run.rejected,
         iterations=run.iterations,
-        time=run.time,
+        time=jnp.where(start.possible, run.time, method.t0),
         start_moved=start.moved,
         start_turned=start.turned,
     )
