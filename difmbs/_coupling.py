@@ -259,7 +259,8 @@ def _say(system: System, dependent: Any, redundant: str) -> None:
         raise ModelError(text + "Remove one of them, or allow them with assemble(redundant='min_norm').")
     if redundant == "warn":
         warnings.warn(
-            text + "The motion does not depend on that; of the multipliers the smallest ones are found. To say that this "
+            text
+            + "The motion does not depend on that; of the multipliers the smallest ones are found. To say that this "
             "is wanted: assemble(redundant='min_norm').",
             stacklevel=5,
         )

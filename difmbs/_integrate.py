@@ -165,8 +165,8 @@ class Adaptive(eqx.Module):
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
-        slope = self._slope
-        tnext, controller = self.controller.init(TERM, t0, t1, y0, None, system, slope, self.step.error_order)
+        first = self._cautious(system, t0, y0) if system.constrained else None
+        tnext, controller = self.controller.init(TERM, t0, t1, y0, first, system, self._slope, self.step.error_order)
         memory = self.step.begin(system, t0, tnext - t0, y0)
         dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
@@ -177,6 +177,13 @@ class Adaptive(eqx.Module):
             recorded = (*times, jnp.zeros((self.max_steps + 1, *y0.shape), y0.dtype).at[0].set(y0))
         zero = jnp.zeros((), int)
         return _State(t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, zero, status, recorded)
+
+    def _cautious(self, system: System, t0: Any, y0: Any) -> Any:
+        """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
+        slope = self.step.slope(t0, y0, system)
+        weights = self.controller.atol + self.controller.rtol * jnp.abs(y0)
+        sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
+        return jnp.clip(0.01 * sizes[0] / jnp.maximum(sizes[1], 1e-30), 1e-6 * (self.t1 - self.t0), self.t1 - self.t0)
 
     def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
         return self.step.slope(t, y, system)

@@ -76,6 +76,7 @@ class AbstractProblem(eqx.Module):
         q, v = zip(*(self.place(body, data, x) for body, data, x in pairs), strict=True)
         return held.at(tuple(q), tuple(v))
 
+    @jax.jit
     def residual(self, u: Any) -> Any:
         system, structure = self.system, self.system.structure
         world = self._world(u)
@@ -109,6 +110,7 @@ class AbstractProblem(eqx.Module):
         u = lax.stop_gradient(u)
         return implicit(u, self.residual(u), self.inverse(u))
 
+    @jax.jit
     def matrix(self, u: Any) -> Any:
         """The Jacobian of the residual, as blocks."""
         system, structure, place = self.system, self.system.structure, self.layout

@@ -37,7 +37,7 @@ def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector,
     if not system.constrained:
         return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
     u, problem, _ = _solved(system, jnp.asarray(t, q.dtype), q, v)
-    nv = system.structure.velocity_count
+    nv = v.size
     if problem.layout.regularization is not None:
         # Of all multipliers with the same forces the smallest.
         jacobian = jnp.concatenate([levels.jacobian for levels in system.constraint_levels(t, q, v).values()])
@@ -46,12 +46,12 @@ def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector,
     return u[:nv], multipliers
 
 
-def jerk(system: System, t: Any, q: Vector, v: Vector) -> Vector:
-    """dv'/dt along the motion."""
+def motion(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
+    """v', dv'/dt along the motion, and all multipliers."""
     t = jnp.asarray(t, q.dtype)
     if not system.constrained:
         rates = (jnp.ones_like(t), system.rate(q, v), accelerations(system, t, q, v)[0])
-        return jax.jvp(lambda *x: accelerations(system, *x)[0], (t, q, v), rates)[1]
+        return rates[2], jax.jvp(lambda *x: accelerations(system, *x)[0], (t, q, v), rates)[1], v[:0]
     u, _, inverse = _solved(system, t, q, v)
     rates = (jnp.ones_like(t), system.rate(q, v), u[: v.size])
 
@@ -59,7 +59,7 @@ def jerk(system: System, t: Any, q: Vector, v: Vector) -> Vector:
         return jax.jvp(lambda u, *x: _problem(system, *x).residual(u), (u, t, q, v), (du, *rates))[1]
 
     du = -inverse.solve(lax.stop_gradient(residual_rate(jnp.zeros_like(u))))
-    return implicit(du, residual_rate(du), inverse)[: v.size]
+    return u[: v.size], implicit(du, residual_rate(du), inverse)[: v.size], u[v.size :]
 
 
 def _problem(system: System, t: Any, q: Vector, v: Vector) -> Acceleration:

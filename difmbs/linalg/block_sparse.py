@@ -6,8 +6,10 @@ cost as much as there are blocks. They never read again what they have just writ
 """
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,7 +18,7 @@ from .small import inverse, matmul, matvec
 
 
 class Factors(NamedTuple):
-    """By step of the elimination the inverse of the pivot; by neighbour of a pivot P^-1 U and L."""
+    """By node the inverse P^-1 of its pivot; by edge P^-1 U and L P^-1."""
 
     inverses: Any
     upper: Any
@@ -27,15 +29,16 @@ class Factors(NamedTuple):
 class Elimination:
     """The pattern of a matrix of `nodes` x `nodes` blocks and the steps of its elimination.
 
-    Step s eliminates node `pivot[s]`, whose remaining neighbours are numbered first[s] to first[s + 1]: neighbour e is
-    node `neighbour[e]`, its blocks are `upper[e]`, in the pivot's row, and `lower[e]`, in its column. Updates are
-    numbered first_update[s] to first_update[s + 1]: block target[u] -= lower of left[u] times upper of right[u].
+    Step s eliminates node `pivot[s]`. Edges first[s] to first[s + 1] lead from there to the neighbours that are left:
+    edge e from `source[e]` to `neighbour[e]`, with block `upper[e]` in the pivot's row and `lower[e]` in its column.
+    Updates first_update[s] to first_update[s + 1]: block target[u] -= L of edge left[u] times P^-1 U of edge right[u].
     """
 
     nodes: int
     blocks: int
     pivot: np.ndarray
     first: np.ndarray
+    source: np.ndarray
     neighbour: np.ndarray
     upper: np.ndarray
     lower: np.ndarray
@@ -44,6 +47,7 @@ class Elimination:
     right: np.ndarray
     target: np.ndarray
 
+    @functools.partial(jax.jit, static_argnums=0)
     def factor(self, matrix: Any) -> Factors:
         """Factors of the matrix given as blocks (`blocks`, size, size)."""
         size = matrix.shape[-1]
@@ -51,80 +55,56 @@ class Elimination:
         first_update, left, right, target = _constants(self.first_update, self.left, self.right, self.target)
 
         def step(s, carry):
-            matrix, factors = carry
+            matrix, columns, factors = carry
             inverted = inverse(_at(matrix, pivot[s]))
 
-            def solve(e, carry):
-                matrix, rows, columns = carry
+            def edge(e, carry):
+                matrix, columns, rows, scaled = carry
+                column = _at(matrix, lower[e])
                 rows = _put(rows, matmul(inverted, _at(matrix, upper[e])), e)
-                return matrix, rows, _put(columns, _at(matrix, lower[e]), e)
+                return matrix, _put(columns, column, e), rows, _put(scaled, matmul(column, inverted), e)
 
             def update(u, carry):
-                matrix, rows, columns = carry
+                matrix, columns, rows, scaled = carry
                 change = matmul(_at(columns, left[u]), _at(rows, right[u]))
-                return _put(matrix, _at(matrix, target[u]) - change, target[u]), rows, columns
+                return _put(matrix, _at(matrix, target[u]) - change, target[u]), columns, rows, scaled
 
-            carry = (matrix, factors.upper, factors.lower)
+            carry = (matrix, columns, factors.upper, factors.lower)
             if len(self.upper):
-                carry = lax.fori_loop(first[s], first[s + 1], solve, carry)
+                carry = lax.fori_loop(first[s], first[s + 1], edge, carry)
                 carry = lax.fori_loop(first_update[s], first_update[s + 1], update, carry)
-            matrix, rows, columns = carry
-            return matrix, Factors(_put(factors.inverses, inverted, s), rows, columns)
+            matrix, columns, rows, scaled = carry
+            return matrix, columns, Factors(_put(factors.inverses, inverted, pivot[s]), rows, scaled)
 
         edges = jnp.zeros((len(self.upper), size, size), matrix.dtype)
         empty = Factors(jnp.zeros((self.nodes, size, size), matrix.dtype), edges, edges)
-        return lax.fori_loop(0, self.nodes, step, (matrix, empty))[1]
+        return lax.fori_loop(0, self.nodes, step, (matrix, edges, empty))[2]
 
+    @functools.partial(jax.jit, static_argnums=0)
     def solve(self, factors: Factors, b: Any) -> Any:
         """x with A x = b; both of shape (nodes, size)."""
-        pivot, first, neighbour = _constants(self.pivot, self.first, self.neighbour)
+        return self._swept(factors.inverses, factors.lower, factors.upper, b)
 
-        def forward(s, carry):
-            b, x = carry
-            solved = matvec(_at(factors.inverses, s), _at(b, pivot[s]))
-
-            def push(e, b):
-                return _put(b, _at(b, neighbour[e]) - matvec(_at(factors.lower, e), solved), neighbour[e])
-
-            b = lax.fori_loop(first[s], first[s + 1], push, b) if len(neighbour) else b
-            return b, _put(x, solved, pivot[s])
-
-        def backward(i, x):
-            s = self.nodes - 1 - i
-
-            def pull(e, found):
-                return found - matvec(_at(factors.upper, e), _at(x, neighbour[e]))
-
-            return _put(x, lax.fori_loop(first[s], first[s + 1], pull, _at(x, pivot[s])), pivot[s])
-
-        x = lax.fori_loop(0, self.nodes, forward, (b, jnp.zeros_like(b)))[1]
-        return lax.fori_loop(0, self.nodes, backward, x) if len(neighbour) else x
-
+    @functools.partial(jax.jit, static_argnums=0)
     def solve_transposed(self, factors: Factors, b: Any) -> Any:
         """x with A^T x = b."""
-        pivot, first, neighbour = _constants(self.pivot, self.first, self.neighbour)
+        return self._swept(*(jnp.swapaxes(x, 1, 2) for x in factors), b)
 
-        def forward(s, b):
-            known = _at(b, pivot[s])
+    def _swept(self, inverses, down, up, x):
+        source, neighbour = _constants(self.source, self.neighbour)
+        last = len(self.source) - 1
 
-            def push(e, b):
-                return _put(b, _at(b, neighbour[e]) - matvec(_at(factors.upper, e).T, known), neighbour[e])
+        def push(e, x):
+            return _put(x, _at(x, neighbour[e]) - matvec(_at(down, e), _at(x, source[e])), neighbour[e])
 
-            return lax.fori_loop(first[s], first[s + 1], push, b)
+        def pull(i, x):
+            e = last - i
+            return _put(x, _at(x, source[e]) - matvec(_at(up, e), _at(x, neighbour[e])), source[e])
 
-        def backward(i, x):
-            s = self.nodes - 1 - i
-
-            def pull(e, found):
-                return found - matvec(_at(factors.lower, e).T, _at(x, neighbour[e]))
-
-            found = _at(x, pivot[s])
-            if len(neighbour):
-                found = lax.fori_loop(first[s], first[s + 1], pull, found)
-            return _put(x, matvec(_at(factors.inverses, s).T, found), pivot[s])
-
-        x = lax.fori_loop(0, self.nodes, forward, b) if len(neighbour) else b
-        return lax.fori_loop(0, self.nodes, backward, x)
+        if last >= 0:
+            x = lax.fori_loop(0, last + 1, push, x)
+        x = jnp.sum(inverses * x[:, None, :], axis=-1)
+        return lax.fori_loop(0, last + 1, pull, x) if last >= 0 else x
 
 
 def _constants(*tables):

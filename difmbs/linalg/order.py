@@ -71,8 +71,9 @@ def eliminate(nodes: int, slots: Slots, order: Any) -> Elimination:
         first_update.append(len(updates))
     neighbour, upper, lower = np.asarray(edges, int).reshape(-1, 3).T
     left, right, target = np.asarray(updates, int).reshape(-1, 3).T
+    pivot = np.asarray(order, int)
     return Elimination(
-        nodes, len(slots), np.asarray(order, int), np.asarray(first), neighbour, upper, lower,
+        nodes, len(slots), pivot, np.asarray(first), np.repeat(pivot, np.diff(first)), neighbour, upper, lower,
         np.asarray(first_update), left, right, target,
     )  # fmt: skip
 

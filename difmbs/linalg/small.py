@@ -1,14 +1,12 @@
-"""Products and inverses of small dense blocks, written out so that XLA fuses them with their surroundings."""
+"""Products and inverses of small dense blocks: loops rather than calls of LAPACK, which cost more than the work."""
 
 import jax.numpy as jnp
-
-_WRITTEN_OUT = 9
-"""Up to this size an inverse is written out; a call to LAPACK costs less for larger ones."""
+from jax import lax
 
 
 def matmul(a, b):
     """a @ b."""
-    return sum(a[:, k, None] * b[None, k, :] for k in range(a.shape[1]))
+    return jnp.sum(a[:, :, None] * b[None], axis=1)
 
 
 def matvec(a, x):
@@ -17,19 +15,13 @@ def matvec(a, x):
 
 
 def inverse(a):
-    """The inverse of a matrix whose leading principal minors are not zero."""
-    n = a.shape[-1]
-    if n > _WRITTEN_OUT:
-        return jnp.linalg.inv(a)
-    if n == 1:
-        return 1 / a
-    if n == 2:
-        adjugate = jnp.stack([jnp.stack([a[1, 1], -a[0, 1]]), jnp.stack([-a[1, 0], a[0, 0]])])
-        return adjugate / (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0])
-    h = n // 2
-    first = inverse(a[:h, :h])
-    right, left = matmul(first, a[:h, h:]), matmul(a[h:, :h], first)
-    second = inverse(a[h:, h:] - matmul(a[h:, :h], right))
-    corner = matmul(second, left)
-    above = jnp.concatenate([first + matmul(right, corner), -matmul(right, second)], axis=1)
-    return jnp.concatenate([above, jnp.concatenate([-corner, second], axis=1)])
+    """The inverse of a matrix whose leading principal minors are not zero, by Gauss-Jordan elimination in place."""
+    numbers = jnp.arange(len(a))
+
+    def eliminate(k, a):
+        row, column = lax.dynamic_slice_in_dim(a, k, 1, 0), lax.dynamic_slice_in_dim(a, k, 1, 1)
+        pivot, here = lax.dynamic_slice_in_dim(row, k, 1, 1), numbers == k
+        row = jnp.where(here[None, :], 1, row) / pivot
+        return jnp.where(here[:, None], row, jnp.where(here[None, :], 0, a) - column * row)
+
+    return lax.fori_loop(0, len(a), eliminate, a)

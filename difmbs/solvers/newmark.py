@@ -11,7 +11,7 @@ import numpy as np
 from .._newton import newton
 from .._problems import AbstractProblem
 from .._status import Status
-from ..equations import accelerations, jerk
+from ..equations import motion
 from ..system import System
 
 
@@ -172,13 +172,9 @@ def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
 
 def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any) -> Any:
     """The state at the start, with accelerations and multipliers that agree with the equations of motion."""
-    acceleration, multipliers = accelerations(system, t, q, v)
-    shift = solver.coefficients.shift
+    acceleration, jerk, multipliers = motion(system, t, q, v)
     # Without the right own acceleration the first steps are of first order.
-    drift = shift * jerk(system, t, q, v) if shift else jnp.zeros_like(v)
-    return State(
-        q, v, acceleration, drift, jnp.concatenate([*(x.reshape(-1) for x in multipliers.values()), v[:0]])
-    ).joined()
+    return State(q, v, acceleration, solver.coefficients.shift * jerk, multipliers).joined()
 
 
 def state_of(system: System, y: Any) -> State:

@@ -155,17 +155,18 @@ class Explicit(AbstractOneStep):
         return cast(diffrax.ButcherTableau, self.solver.tableau)
 
     def begin(self, system, t, h, y):
-        return derivative(t, y, system) if self.tableau.fsal else None
+        # On constraints the slope at the end of a step is not that where the next one begins.
+        return derivative(t, y, system) if self.tableau.fsal and not system.constrained else None
 
     def step(self, system, t, h, y, memory):
         tableau, zero = self.tableau, jnp.zeros((), int)
         if system.constrained:
-            slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y, memory)[1]
+            slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
             y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
             end = _settled(system, t + h, y1)
             code = _what_is_wrong(system, t + h, y, end)
-            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), self.begin(system, t + h, h, end), code, zero)
+            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
         slopes, stage = [slope(t, y, system) if memory is None else memory], y
@@ -225,7 +226,7 @@ class Explicit(AbstractOneStep):
     def _end(self, system, t, h, y, slopes):
         return _settled(system, t + h, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes))
 
-    def _stages(self, slope_at, t, h, y, first=None):
+    def _stages(self, slope_at, t, h, y):
         """The points of all stages, and the slopes there."""
         c, a, count = self._coefficients(y.dtype)
 
@@ -235,9 +236,7 @@ class Explicit(AbstractOneStep):
             return with_row(points, i, point), with_row(slopes, i, slope_at(t + c[i] * h, point))
 
         empty = jnp.zeros((count, *y.shape), y.dtype)
-        if first is None:
-            return lax.fori_loop(0, count, stage, (empty, empty))
-        return lax.fori_loop(1, count, stage, (empty.at[0].set(y), empty.at[0].set(first)))
+        return lax.fori_loop(0, count, stage, (empty, empty))
 
     def _coefficients(self, dtype):
         tableau = self.tableau
