@@ -190,6 +190,8 @@ class Explicit(AbstractOneStep):
         return dict(y0=y, y1=y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), result[0]), k=h * result[0])
 
     def push(self, system_of, p, t, h, y, end, dp, dy):
+        if not system_of(p).constrained:
+            return self._push_written_out(system_of, p, t, h, y, dp, dy)
         c, a, count = self._coefficients(y.dtype)
 
         def stage(i, both):
@@ -203,6 +205,20 @@ class Explicit(AbstractOneStep):
         slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
         y1, dy1 = jax.jvp(lambda p, y, k: self._end(system_of(p), t, h, y, k), (p, y, slopes), (dp, dy, moved))
         return (slopes, y1), (moved, dy1)
+
+    def _push_written_out(self, system_of, p, t, h, y, dp, dy):
+        @jax.jit
+        def slope(t, p, y, dp, dy):
+            return jax.jvp(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
+
+        tableau = self.tableau
+        pairs = [slope(t, p, y, dp, dy)]
+        for c, a in zip(tableau.c, tableau.a_lower, strict=True):
+            stage, moved = (x + _weighted(h, a, k) for x, k in zip((y, dy), zip(*pairs, strict=True), strict=True))
+            pairs.append(slope(t + float(c) * h, p, stage, dp, moved))
+        slopes, moved = zip(*pairs, strict=True)
+        ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
+        return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
 
     def pull(self, system_of, p, t, h, y, end, weigh):
         c, a, count = self._coefficients(y.dtype)
