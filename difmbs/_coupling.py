@@ -201,7 +201,8 @@ class _Found:
                 if jacobian[marker].shape[-1] == 0:
                     continue
                 same = [other for other in range(len(slots)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
-                together = sum(np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same)
+                here = [np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same]
+                together = np.sum(here, axis=0)
                 values = np.linalg.svd(together, compute_uv=False)
                 full = together.shape[-2] <= together.shape[-1]
                 able = np.flatnonzero(np.min(values[..., -1], axis=0) ** 2 > _SOUND) if full else np.zeros(0, int)

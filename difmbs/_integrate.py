@@ -136,7 +136,7 @@ class Adaptive(eqx.Module):
     """Steps whose size a diffrax controller chooses."""
 
     step: AbstractOneStep
-    controller: diffrax.AbstractStepSizeController
+    controller: diffrax.PIDController
     t0: float = eqx.field(static=True)
     t1: float = eqx.field(static=True)
     outputs: tuple[float, ...] = eqx.field(static=True)

@@ -163,12 +163,12 @@ class Builder:
         self.used: list[int] = []
         self.rows: list[np.ndarray] = []
         """Of each unknown its node and the row there."""
-        for number, group in enumerate(structure.bodies):
-            if group.kind.velocities:
+        for number, bodies in enumerate(structure.bodies):
+            if bodies.kind.velocities:
                 self.first[number] = len(self.used)
-                nodes = len(self.used) + np.arange(group.count)
-                self.used += [group.kind.velocities] * group.count
-                self._place(nodes, np.zeros_like(nodes), group.kind.velocities)
+                nodes = len(self.used) + np.arange(bodies.count)
+                self.used += [bodies.kind.velocities] * bodies.count
+                self._place(nodes, np.zeros_like(nodes), bodies.kind.velocities)
         self.shares: list[Share] = []
         self.regularized: list[tuple[np.ndarray, np.ndarray]] = []
         self.multipliers: dict[int, slice] = {}

@@ -88,7 +88,8 @@ class Elimination:
     @functools.partial(jax.jit, static_argnums=0)
     def solve_transposed(self, factors: Factors, b: Any) -> Any:
         """x with A^T x = b."""
-        return self._swept(*(jnp.swapaxes(x, 1, 2) for x in factors), b)
+        inverses, upper, lower = (jnp.swapaxes(x, 1, 2) for x in factors)
+        return self._swept(inverses, upper, lower, b)
 
     def _swept(self, inverses, down, up, x):
         source, neighbour = _constants(self.source, self.neighbour)

@@ -214,9 +214,9 @@ class Explicit(AbstractOneStep):
         tableau = self.tableau
         pairs = [slope(t, p, y, dp, dy)]
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
-            stage, moved = (x + _weighted(h, a, k) for x, k in zip((y, dy), zip(*pairs, strict=True), strict=True))
-            pairs.append(slope(t + float(c) * h, p, stage, dp, moved))
-        slopes, moved = zip(*pairs, strict=True)
+            stage, direction = (x + _weighted(h, a, [pair[i] for pair in pairs]) for i, x in enumerate((y, dy)))
+            pairs.append(slope(t + float(c) * h, p, stage, dp, direction))
+        slopes, moved = ([pair[i] for pair in pairs] for i in (0, 1))
         ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
         return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
 
