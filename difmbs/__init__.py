@@ -28,6 +28,7 @@ from .connectors.spherical_joint import SphericalJoint as SphericalJoint
 from .connectors.spring_damper import SpringDamper as SpringDamper
 from .connectors.loads import Torque as Torque
 from .connectors._connector import exudyn_function as exudyn_function
+from .event import Event as Event
 from .functions import ConnectorJacobian as ConnectorJacobian
 from .functions import connector_force as connector_force
 from .functions import connector_jacobian as connector_jacobian

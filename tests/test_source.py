@@ -17,7 +17,7 @@ LEVELS = [
     {"_errors", "_status", "_types", "_xla", "_ranges", "linalg"},
     {"_parameters", "_rotations", "_index"},
     {"_frames"},
-    {"bodies", "connectors", "sensors"},
+    {"bodies", "connectors", "sensors", "event"},
     {"_groups", "_markers"},
     {"_structure"},
     {"system", "_layout"},
