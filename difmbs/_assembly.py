@@ -161,7 +161,9 @@ class _Builder:
         for i, place in enumerate(side):
             if place.points is not None:
                 tree[f"marker{i}"] = _Leaf((record.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
-        part = self._add("fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side))
+        part = self._add(
+            "fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side)
+        )
         self.elements[record.name] = Element("fields", True, sum(map(len, side)), (part,))
 
     def add_event(self, record: Record) -> None:
@@ -250,9 +252,7 @@ class _Builder:
                 SensorGroup(g.stack(), g.slots(slots)[0], sensor, single)
                 for ((slots, sensor, _, single), *_), g in self.groups["sensors"].items()
             ),
-            tuple(
-                EventGroup(g.stack(), name, switched) for ((name, switched), *_), g in self.groups["events"].items()
-            ),
+            tuple(EventGroup(g.stack(), name, switched) for ((name, switched), *_), g in self.groups["events"].items()),
             self.elements,
             homes,
             self.readings,

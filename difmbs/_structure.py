@@ -93,7 +93,15 @@ class Structure:
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
-        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings), self.switches, self.couplings, self.orders)
+        return (
+            self.groups,
+            dict(self.elements),
+            dict(self.homes),
+            dict(self.readings),
+            self.switches,
+            self.couplings,
+            self.orders,
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self._content == other._content)

@@ -1,6 +1,6 @@
 """What happens at certain moments of a motion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -23,8 +23,8 @@ class Event(eqx.Module):
     function (t, q, v) that returns the new (q, v); `stop`: ends the simulation.
     """
 
-    when: Numbers | Callable[..., Any] = parameter(unit="s", of_time=True)
-    direction: int = eqx.field(default=0, static=True)
+    when: Numbers | UserFunction = parameter(unit="s", of_time=True)
+    direction: Any = eqx.field(default=0, static=True)
     switch: Any = eqx.field(default=(), static=True, converter=_pairs)
-    jump: UserFunction | None = None
-    stop: bool = eqx.field(default=False, static=True)
+    jump: Any = None
+    stop: Any = eqx.field(default=False, static=True)

@@ -76,7 +76,9 @@ class Model:
             record = self._event(name, element)
         else:
             kind = f"the class {element.__name__} itself" if isinstance(element, type) else show(element)
-            raise ModelError(f"'{name}': expected a body, connector, load or event such as SpringDamper(...), got {kind}.")
+            raise ModelError(
+                f"'{name}': expected a body, connector, load or event such as SpringDamper(...), got {kind}."
+            )
         for field in dataclasses.fields(element):
             if eqx.is_array(getattr(element, field.name)) and field.name not in specs_of(element):
                 kind = type(element).__name__
@@ -197,11 +199,15 @@ class Model:
         check_function(name, "jump", event.jump)
         pairs = event.switch if isinstance(event.switch, tuple) else None
         if pairs is None or not all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], bool) for p in pairs):
-            raise ModelError(f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}.")
+            raise ModelError(
+                f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}."
+            )
         connectors = [n for n, r in self._records.items() if r.places]
         for connector, _ in pairs:
             if connector not in connectors:
-                raise ModelError(f"'{name}': there is no connector {show(connector)}. {did_you_mean(connector, connectors)}")
+                raise ModelError(
+                    f"'{name}': there is no connector {show(connector)}. {did_you_mean(connector, connectors)}"
+                )
         return Record(name, event, {}, (), 1, True, True)
 
     def _counts(self, name: str, element: Any) -> dict[str, int]:

@@ -163,11 +163,10 @@ class System(eqx.Module):
             if group.active:
                 local = self.local(world, group, leaves)
                 velocities.append(local.each(lambda x: x.switched(x.velocity_residual(t))).reshape(-1))
-                of_velocity = local.law.on_velocity
-                position = (
-                    jnp.zeros_like(velocities[-1]) if of_velocity else local.each(lambda x: x.position_residual(t))
-                )
-                positions.append(position.reshape(-1))
+                if local.law.on_velocity:
+                    positions.append(jnp.zeros_like(velocities[-1]))
+                else:
+                    positions.append(local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1))
         return jnp.concatenate(positions), jnp.concatenate(velocities)
 
     def row_lengths(self, t: Any, q: Vector) -> Vector:

@@ -24,8 +24,9 @@ LEVELS = [
     {"_coupling", "_problems"},
     {"_assembly", "equations", "_newton", "_projection"},
     {"outputs", "solvers"},
-    {"model", "functions", "_integrate"},
-    {"_replay", "_arguments", "solution"},
+    {"model", "functions", "_events"},
+    {"_integrate", "_arguments", "solution"},
+    {"_replay"},
     {"simulate"},
     {"__init__"},
 ]
