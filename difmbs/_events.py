@@ -57,7 +57,7 @@ def after(system: System, number: Any) -> tuple[Any, Any]:
 def effective(system: System) -> Any:
     """Which events would change anything: one that only sets switches would not if they are set already."""
     more = jnp.asarray([event.stop or event.jump is not None or not event.switch for event in elements(system)])
-    return more | jnp.any(_set(system) != system.on, axis=1)
+    return more | jnp.any(_set(system) != system.on[None], axis=1)
 
 
 def _set(system: System) -> Any:
@@ -65,7 +65,7 @@ def _set(system: System) -> Any:
     events = system.structure.events
     rows = [[dict(group.switches).get(i, -1) for i in range(len(system.on))] for group in events]
     wanted = jnp.asarray(np.asarray(rows, int).reshape(len(events), len(system.on)))
-    return jnp.where(wanted < 0, system.on, wanted > 0)
+    return jnp.where(wanted < 0, system.on[None], wanted > 0)
 
 
 def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -> tuple[Any, Any]:

@@ -193,7 +193,8 @@ class Adaptive(eqx.Module):
         moments = s.watch.moments if watched else None
         trace = None
         if record:
-            trace = Trace(*s.recorded[:3], wanted, index, jnp.sum(wanted <= s.end), *s.recorded[3:])
+            starts, sizes, states, *of_events = s.recorded
+            trace = Trace(starts, sizes, states, wanted, index, jnp.sum(wanted <= s.end), *of_events)
         return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":

@@ -164,7 +164,8 @@ def test_an_event_ends_the_simulation():
     solution = fall(2.0)
     assert solution.status == "event"
     np.testing.assert_allclose(solution.stats["time"], np.sqrt(4 / 9.81), rtol=1e-12)
-    assert np.all(np.isfinite(solution.q[0])) and np.all(np.isnan(solution.q[1]))
+    assert np.all(np.isfinite(solution.q[0]))
+    assert np.all(np.isnan(solution.q[1]))
 
 
 def test_a_bouncing_ball_and_a_batch_of_them():
