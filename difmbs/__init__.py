@@ -45,6 +45,10 @@ from ._frames import Twist as Twist
 from ._frames import Wrench as Wrench
 from ._parameters import parameter as parameter
 from ._rotations import length_and_direction as length_and_direction
+from .health import Certificate as Certificate
+from .health import Health as Health
+from .health import certify as certify
+from .health import check as check
 from .model import Model as Model
 from .outputs import Outputs as Outputs
 from .sensors import Acceleration as Acceleration

@@ -136,3 +136,14 @@ def instance_names(structure: Structure, number: int) -> list[str]:
                 for row, position in zip(part.instances.rows.tolist(), part.positions.rows.tolist(), strict=True):
                     names[row] = name if element.single else f"{name}[{position}]"
     return [names[row] for row in sorted(names)]
+
+
+def equation_names(structure: Structure) -> list[str]:
+    """The constraint that each equation of the active ones belongs to."""
+    return [
+        name
+        for number, (group, coupling) in enumerate(zip(structure.constraints, structure.couplings, strict=True))
+        if group.active
+        for name in instance_names(structure, number)
+        for _ in range(coupling.equations)
+    ]

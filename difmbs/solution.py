@@ -9,7 +9,7 @@ import numpy as np
 from ._errors import ParameterError, SimulationError
 from ._projection import consistent, violations
 from ._status import Status
-from ._structure import instance_names
+from ._structure import equation_names
 from .outputs import Outputs
 from .system import System
 
@@ -107,14 +107,7 @@ def _worst(solution: Solution, t: float | None) -> str:
     position, velocity = (np.asarray(x) for x in violations(system, t, start.q, start.v))
     on_position = bool(np.nanmax(position) > 1e-8 * np.abs(start.q).max())
     sizes, unit = (position, "m or rad") if on_position else (velocity, "m/s or rad/s")
-    owners = [
-        name
-        for number, (group, coupling) in enumerate(
-            zip(system.structure.constraints, system.structure.couplings, strict=True)
-        )
-        if group.active
-        for name in np.repeat(instance_names(system.structure, number), coupling.equations)
-    ]
+    owners = equation_names(system.structure)
     i = int(np.nanargmax(sizes))
     return f". Farthest off: '{owners[i]}', by {sizes[i]:.3g} {unit}"
 

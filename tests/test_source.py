@@ -26,7 +26,7 @@ LEVELS = [
     {"outputs", "solvers"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
-    {"_replay"},
+    {"_replay", "health"},
     {"simulate"},
     {"__init__"},
 ]
