@@ -51,9 +51,10 @@ class Health:
         ]
         scale = np.abs(self.energy - self.energy[0]).max() + np.abs(self.energy[0])
         share = self.balance / scale if scale else 0
+        start, end = self.energy[[0, -1]]
         lines.append(
-            f"energy: {self.energy[0]:.6g} J at the start, {self.energy[-1]:.6g} J at the end, {self.work[-1]:.6g} J of "
-            f"work; balance within {self.balance:.2g} J ({share:.1g} of it), outputs good for {self.quadrature:.1g} J"
+            f"energy: {start:.6g} J at the start, {end:.6g} J at the end, {self.work[-1]:.6g} J of work; balance within "
+            f"{self.balance:.2g} J ({share:.1g} of it), outputs good for {self.quadrature:.1g} J"
         )
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)

@@ -35,7 +35,7 @@ def test_a_sound_motion_is_found_sound():
 
 def test_dampers_do_work_that_is_accounted_for():
     health = mbs.check(mbs.simulate(DAMPED, t1=1.0, saveat=TIMES, rtol=1e-10, atol=1e-12))
-    assert health.work[-1] < -1.0
+    assert health.work[-1] < -0.5
     # Simpson's rule on 200 intervals.
     assert health.balance < 1e-5 < health.quadrature
 
