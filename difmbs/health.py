@@ -53,8 +53,8 @@ class Health:
         share = self.balance / scale if scale else 0
         start, end = self.energy[[0, -1]]
         lines.append(
-            f"energy: {start:.6g} J at the start, {end:.6g} J at the end, {self.work[-1]:.6g} J of work; balance within "
-            f"{self.balance:.2g} J ({share:.1g} of it), outputs good for {self.quadrature:.1g} J"
+            f"energy: {start:.6g} J at the start, {end:.6g} J at the end, {self.work[-1]:.6g} J of work; balance "
+            f"within {self.balance:.2g} J ({share:.1g} of it), outputs good for {self.quadrature:.1g} J"
         )
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)
