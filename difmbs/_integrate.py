@@ -5,6 +5,7 @@ also have to store the accepted steps, on which all derivatives of a simulation 
 """
 
 import functools
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -19,11 +20,15 @@ from ._status import Status
 from .solvers import TERM, AbstractOneStep, with_row
 from .system import System
 
+_STORED = 2**24
+"""So many numbers of all states are stored, 128 MB in double precision; of longer runs only some states."""
+
 
 class Trace(NamedTuple):
-    """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`.
+    """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
 
-    `y` has one row more: the state at the end of the last step. Of the outputs, the first `reached` were reached.
+    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th,
+    from which the others can be computed again. Of the outputs, the first `reached` were reached.
     Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
     """
 
@@ -35,6 +40,11 @@ class Trace(NamedTuple):
     reached: Any
     event: Any = None
     on: Any = None
+
+
+def spacing(steps: int, size: int) -> int:
+    """Of how many steps one state is stored, so that the derivative of a long run does not fill the memory."""
+    return 1 if steps * size <= _STORED else math.ceil(math.sqrt(steps))
 
 
 class Run(NamedTuple):
@@ -66,6 +76,7 @@ class Fixed(eqx.Module):
     def run(self, system: System, y0: Any, record: bool) -> Run:
         times, index, on_grid = self._grid()
         count = len(times) - 1
+        every = self.spacing(y0.size)
         rest = float(times[-1] - times[-2])
         wanted = jnp.asarray(self.outputs, y0.dtype)
 
@@ -83,7 +94,7 @@ class Fixed(eqx.Module):
                 sound = jnp.all(jnp.isfinite(step.end))
                 code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
                 y = jnp.where(code == 0, step.end, s.y)
-            states = None if s.states is None else with_row(s.states, s.k + 1, y)
+            states = None if s.states is None else _with_state(s.states, s.k + 1, y, every)
             return _Reached(s.k + 1, y, s.iterations + step.iterations, code, states)
 
         def inside(k, y, output):
@@ -93,17 +104,17 @@ class Fixed(eqx.Module):
 
         # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
         starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
-        # For derivatives also the last step is needed.
-        stops = np.maximum(starts, index + 1) if record else starts
+        # For derivatives also the end of the last step is needed.
+        stops = np.append(starts, index[-1] + 1) if record else starts
 
         def until(s, stop):
             s = lax.while_loop(lambda s: (s.k < stop) & (s.code == 0), after, s)
             return s, (s.y, s.code)
 
         zero = jnp.zeros((), int)
-        states = jnp.zeros((count + 1, *y0.shape), y0.dtype).at[0].set(y0) if record else None
-        s, (at, codes) = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
-        at = s.states[starts] if record else at
+        states = _no_states(count, y0, every) if record else None
+        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
+        at, codes = (x[: len(starts)] for x in reached_at)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
         outputs = jnp.where(good[:, None], outputs, jnp.nan)
@@ -115,6 +126,9 @@ class Fixed(eqx.Module):
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
         return Run(outputs, None, None, jnp.asarray(count), zero, s.iterations, status, reached, trace)
+
+    def spacing(self, size: int) -> int:
+        return spacing(len(self._grid()[0]), size)
 
     @property
     def on_grid(self) -> bool:
@@ -130,6 +144,18 @@ class Fixed(eqx.Module):
         index = np.clip(np.searchsorted(times, wanted - little) - 1, 0, count - 1)
         ends = np.where(wanted <= self.t0, self.t0, times[index + 1])
         return times, index, bool(np.all(np.abs(ends - wanted) <= little))
+
+
+def _no_states(steps: int, y0: Any, every: int) -> Any:
+    """Room for the state at the start and after every so many steps; the last row is for all that is not stored."""
+    return jnp.zeros((steps // every + 2, *y0.shape), y0.dtype).at[0].set(y0)
+
+
+def _with_state(states: Any, number: Any, y: Any, every: int) -> Any:
+    """The states with the one after so many steps."""
+    if every == 1:
+        return with_row(states, number, y)
+    return with_row(states, jnp.where(number % every == 0, number // every, len(states) - 1), y)
 
 
 class _Reached(NamedTuple):
@@ -170,6 +196,9 @@ class Adaptive(eqx.Module):
 
     on_grid: ClassVar[bool] = False
 
+    def spacing(self, size: int) -> int:
+        return spacing(self.max_steps, size)
+
     def run(self, system: System, y0: Any, record: bool) -> Run:
         start = self._start(system, y0, record)
         wanted = jnp.asarray(self.outputs, y0.dtype)
@@ -209,7 +238,7 @@ class Adaptive(eqx.Module):
         recorded = None
         if record:
             times = jnp.zeros((2, self.max_steps + 1), y0.dtype)
-            recorded = (*times, jnp.zeros((self.max_steps + 2, *y0.shape), y0.dtype).at[0].set(y0))
+            recorded = (*times, _no_states(self.max_steps + 1, y0, self.spacing(y0.size)))
             if watch is not None:
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
@@ -270,7 +299,7 @@ class Adaptive(eqx.Module):
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
         # A rejected attempt is written behind all others.
         place = jnp.where(keep, s.steps, self.max_steps)
-        recorded = _written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
+        recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
         return _State(
             tnext=tnext,
             controller=controller,
@@ -293,7 +322,7 @@ class Adaptive(eqx.Module):
         memory = self.step.begin(following, s.end, s.tnext - s.end, y)
         moments = s.watch.moments.at[number].set(moment)
         watch = s.watch._replace(on=on, due=jnp.full_like(number, -1), moments=moments)
-        recorded = _written(s, s.steps, s.end, 0 * s.h, y, number, s.watch.on)
+        recorded = self._written(s, s.steps, s.end, 0 * s.h, y, number, s.watch.on)
         status = jnp.where(stop, Status.event.value, s.status)
         status = jnp.where(s.steps + 1 >= self.max_steps, Status.max_steps.value, status)
         # What is left of the step that was cut off, at least a little.
@@ -303,14 +332,18 @@ class Adaptive(eqx.Module):
             recorded=recorded,
         )  # fmt: skip
 
-
-def _written(s: "_State", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
-    """The record with a step in its place, which ends in y."""
-    if s.recorded is None:
-        return None
-    times, sizes, states, *rest = s.recorded
-    rest = [with_row(x, place, jnp.asarray(value, x.dtype)) for x, value in zip(rest, (event, on), strict=False)]
-    return (with_row(times, place, t), with_row(sizes, place, h), with_row(states, place + 1, y), *rest)
+    def _written(self, s: "_State", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
+        """The record with a step in its place, which ends in y."""
+        if s.recorded is None:
+            return None
+        times, sizes, states, *rest = s.recorded
+        rest = [with_row(x, place, jnp.asarray(value, x.dtype)) for x, value in zip(rest, (event, on), strict=False)]
+        return (
+            with_row(times, place, t),
+            with_row(sizes, place, h),
+            _with_state(states, place + 1, y, self.spacing(y.size)),
+            *rest,
+        )
 
 
 class _State(NamedTuple):

@@ -8,6 +8,7 @@ other's transpose by `lax.custom_linear_solve`, whose matrix is the identity: so
 `jit` all apply to the same simulation.
 """
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -20,7 +21,7 @@ from jax.flatten_util import ravel_pytree
 from ._events import passed
 from ._integrate import Run, Trace
 from .linalg import first_order_only, no_tangent
-from .solvers import AbstractOneStep, with_row
+from .solvers import with_row
 from .system import System
 
 
@@ -49,7 +50,7 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
             return assembled([changed.get(i, x) for i, x in enumerate(leaves)])
 
         p = tuple(leaves[i] for i in moving)
-        doutputs, dmoments = _replayed(method.step, system_of, trace, p, dp, dy0)
+        doutputs, dmoments = _replayed(method, system_of, trace, p, dp, dy0)
         primal = recorded._replace(trace=None)
         tangent = jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
         return primal, tangent if primal.moments is None else tangent._replace(moments=dmoments)
@@ -58,8 +59,9 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
     return run(leaves, y0)
 
 
-def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
+def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
     """Tangents of the outputs, and of the moments at which events happened last."""
+    step, every = method.step, method.spacing(dy0.size)
     count = trace.index.shape[0]
     watched = trace.event is not None
     events = len(system_of(p).structure.events)
@@ -74,16 +76,52 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
     def has_output(k, j):
         return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
 
-    def at(k):
-        return trace.t[k], trace.h[k], trace.y[k], trace.y[k + 1]
+    def states(first):
+        """The states from one that is stored to the next, computed again."""
+        if every == 1:
+            return trace.y
+
+        def again(k, states):
+            def advance(y):
+                t, h, system = trace.t[k], trace.h[k], system_at(k)(p)
+                return step.step(system, t, h, y, step.begin(system, t, h, y)).end
+
+            def any_step(y):
+                if not watched:
+                    return advance(y)
+                return lax.cond(trace.event[k] >= 0, lambda y: happening(k)(p, y)[0], advance, y)
+
+            return with_row(states, k - first + 1, any_step(states[k - first]))
+
+        empty = jnp.zeros((every + 1, *dy0.shape), dy0.dtype)
+        last = jnp.minimum(first + every, len(trace.t))
+        return lax.fori_loop(first, last, again, empty.at[0].set(trace.y[first // every]))
+
+    def at(k, states):
+        place = k if every == 1 else k % every
+        return trace.t[k], trace.h[k], states[place], states[place + 1]
+
+    def through(unfinished, visit, carry):
+        """Visits steps while there are any left; carry[0] is the number of the step."""
+        if every == 1:
+            return lax.while_loop(unfinished, functools.partial(visit, trace.y), carry)
+
+        def segment(carry):
+            first = carry[0] // every * every
+            inside = lambda c: unfinished(c) & (c[0] // every * every == first)
+            return lax.while_loop(inside, functools.partial(visit, states(first)), carry)
+
+        return lax.while_loop(unfinished, segment, carry)
 
     def either(visit, visit_event):
-        return (lambda c: lax.cond(trace.event[c[0]] >= 0, visit_event, visit, c)) if watched else visit
+        if not watched:
+            return visit
+        return lambda states, c: lax.cond(trace.event[c[0]] >= 0, visit_event, visit, states, c)
 
     def forwards(dp, dy0):
-        def visit(carry):
+        def visit(states, carry):
             k, j, dy, outputs, dmoments = carry
-            t, h, y, end = at(k)
+            t, h, y, end = at(k, states)
             result, dresult = step.push(system_at(k), p, t, h, y, end, dp, dy)
 
             tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
@@ -96,21 +134,21 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
             return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, dmoments
 
-        def visit_event(carry):
+        def visit_event(states, carry):
             k, j, dy, outputs, dmoments = carry
-            dy, dmoment = jax.jvp(happening(k), (p, trace.y[k]), (dp, dy))[1]
+            dy, dmoment = jax.jvp(happening(k), (p, at(k, states)[2]), (dp, dy))[1]
             return k + 1, j, dy, outputs, dmoments.at[trace.event[k]].set(dmoment)
 
         # What was not reached has no derivative; zero would look like one.
         unknown = jnp.full((count, *dy0.shape), jnp.nan, dy0.dtype)
         outputs = jnp.where(jnp.arange(count)[:, None] < trace.reached, 0, unknown)
         start = (jnp.asarray(0), jnp.asarray(0), dy0, outputs, jnp.zeros(events, dy0.dtype))
-        return lax.while_loop(lambda carry: carry[1] < trace.reached, either(visit, visit_event), start)[3:]
+        return through(lambda carry: carry[1] < trace.reached, either(visit, visit_event), start)[3:]
 
     def backwards(weights, of_moments):
-        def visit(carry):
+        def visit(states, carry):
             k, first, dend, dp, of_moments = carry
-            t, h, y, end = at(k)
+            t, h, y, end = at(k, states)
 
             def weigh(result):
                 """The weights of the end of the step and of all outputs in it."""
@@ -128,17 +166,17 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
             earlier = jnp.searchsorted(trace.index, k).astype(first.dtype) - 1
             return k - 1, earlier, dy, jax.tree.map(jnp.add, dp, more), of_moments
 
-        def visit_event(carry):
+        def visit_event(states, carry):
             k, first, dend, dp, of_moments = carry
             number = trace.event[k]
-            more, dy = jax.vjp(happening(k), p, trace.y[k])[1]((dend, of_moments[number]))
+            more, dy = jax.vjp(happening(k), p, at(k, states)[2])[1]((dend, of_moments[number]))
             # Only the last time counts.
             return k - 1, first, dy, jax.tree.map(jnp.add, dp, more), of_moments.at[number].set(0)
 
         last = jnp.maximum(trace.reached - 1, 0)
         steps = jnp.where(trace.reached > 0, trace.index[last], -1)
         carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p), of_moments)
-        _, _, dy, dp, _ = lax.while_loop(lambda carry: carry[0] >= 0, either(visit, visit_event), carry)
+        _, _, dy, dp, _ = through(lambda carry: carry[0] >= 0, either(visit, visit_event), carry)
         unknown = jnp.any((jnp.arange(count)[:, None] >= trace.reached) & (weights != 0))
         return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy))
 
