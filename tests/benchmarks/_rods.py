@@ -62,7 +62,9 @@ class Rods:
         self._system.Assemble()
         self.solvers = [DENSE, SPARSE] if n <= DENSE_UP_TO else [SPARSE]
 
-    def positions(self, time: float, steps: int, linear: Any, *, modified: bool = True, trapezoidal: bool = False) -> Any:
+    def positions(
+        self, time: float, steps: int, linear: Any, *, modified: bool = True, trapezoidal: bool = False
+    ) -> Any:
         settings = exudyn.SimulationSettings()
         settings.linearSolver.solverType = linear
         settings.solution.file.write = False

@@ -4,26 +4,26 @@
 of the words in their names. On a machine that others use too, only ratios from one run mean anything.
 """
 
-import json
 import resource
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import _timing  # before anything computes
+# First _timing: it sets what XLA reads once.
+from _timing import best_times, in_fresh_process, report, seconds  # isort: skip
 import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+from _first_calls import measure
 from _models import DAMPING, STIFFNESS, chain
 from _rods import Rods, pendulum, rods
-from _timing import best_times, in_fresh_process, report, seconds
 
 import difmbs as mbs
 
 TIME, WANTED = 1.0, 1e-5
+TOLERANCES = 10.0 ** -np.arange(3, 8)
 LIMITS = {1: ">= 2", 10: ">= 3", 100: ">= 5", 1000: ">= 5"}
 STEP_LIMITS = {1: ">= 0.7", 10: ">= 0.9", 100: ">= 1", 1000: ">= 1"}
 STEPS = {1: 20_000, 10: 5_000, 100: 1_000, 1000: 200}
@@ -35,7 +35,7 @@ def accurate(row: str, count: int) -> None:
     exact = _ours(system, dict(solver=diffrax.Dopri8(), rtol=1e-11, atol=1e-12, max_steps=100_000))().reshape(-1, 3)
     error = lambda found: float(np.abs(np.asarray(found).reshape(-1, 3) - exact).max() / np.abs(exact).max())
     candidates: list[dict[str, Any]] = [
-        *(dict(solver=s, rtol=r, atol=r) for s in (diffrax.Tsit5(), diffrax.Dopri8()) for r in 10.0 ** -np.arange(3, 8)),
+        *(dict(solver=s, rtol=r, atol=r) for s in (diffrax.Tsit5(), diffrax.Dopri8()) for r in TOLERANCES),
         *(dict(dt=TIME / 2**k) for k in range(4, 12)),
     ]
     good = [_ours(system, options) for options in candidates]
@@ -68,7 +68,8 @@ def stepping(row: str, count: int) -> None:
     """Microseconds per step of generalized-alpha with the same steps."""
     system, peer, steps = rods(count), Rods(count), STEPS[count]
     dt = 2e-4
-    ours = lambda: mbs.simulate(system, t1=steps * dt, dt=dt, saveat=[steps * dt], solver=mbs.GeneralizedAlpha(0.8)).q[0]
+    options = dict(t1=steps * dt, dt=dt, saveat=[steps * dt], solver=mbs.GeneralizedAlpha(0.8))
+    ours = lambda: mbs.simulate(system, **options).q[0]
     tasks = [partial(peer.positions, steps * dt, steps, s, modified=m) for s in peer.solvers for m in (False, True)]
     difference = np.abs(np.asarray(ours()).reshape(-1, 3) - tasks[0]()).max()
     report(f"{row} difference", difference, "m", "<= 1e-6")
@@ -96,8 +97,9 @@ def batch(row: str) -> None:
             break
     assert chosen is not None
     middle = np.asarray(one(jnp.asarray(1.0), dt=1e-4))
-    needed = next(n for n in range(200, 20_000, 100) if error(peer.positions(TIME, n, peer.solvers[0])[0], middle) <= WANTED)
-    own, other = best_times(lambda: chosen(lengths), lambda: peer.positions(TIME, needed, peer.solvers[0]), rounds=5)
+    theirs = lambda n: peer.positions(TIME, n, peer.solvers[0])[0]
+    needed = next(n for n in range(200, 20_000, 100) if error(theirs(n), middle) <= WANTED)
+    own, other = best_times(lambda: chosen(lengths), lambda: theirs(needed), rounds=5)
     own /= len(lengths)
     report(row, 1e6 * own, "us/pendulum", ">= 15", peer=1e6 * other, ratio=other / own)
 
@@ -118,26 +120,13 @@ def jacobian(row: str, system: mbs.System, params: Any, **options: Any) -> None:
     report(row, 1e3 * taken, "ms", "<= 12, aim 7", peer=1e3 * plain, ratio=taken / plain)
 
 
-def first_call(build: str, options: dict[str, Any]) -> tuple[float, float, float]:
-    """Seconds to assemble, to simulate for the first time, and to take the first gradient, with all compilation."""
-    import _first_calls
-
-    return _first_calls.measure(build, options)
-
-
-def compiling(row: str, build: str, options: dict[str, Any]) -> tuple[float, float]:
-    _, simulate, differentiate = in_fresh_process(first_call, build, options)
-    report(f"{row} simulate", simulate, "s", "<= 4")
-    report(f"{row} gradient", differentiate, "s", "<= 8")
-    return simulate, differentiate
-
-
-def growth(row: str) -> None:
-    """The first call of 1000 rods over that of 10."""
+def compiling(row: str) -> None:
+    """First calls, with all tracing and compilation, in processes of their own; and how they grow with the chain."""
     for name, options in SOLVERS.items():
-        small, large = (in_fresh_process(first_call, f"rods {n}", options) for n in (10, 1000))
-        for what, i in (("simulate", 1), ("gradient", 2)):
-            report(f"{row} {name} {what}", large[i], "s", "<= 1.5", peer=small[i], ratio=large[i] / small[i])
+        small, large = (in_fresh_process(measure, count, options) for count in (10, 1000))
+        for what, limit, first, last in zip(("run", "gradient"), ("<= 4", "<= 8"), small, large, strict=True):
+            report(f"{row} {name} {what}", first, "s", limit)
+            report(f"{row} {name} {what} growth", last, "s", "<= 1.5", peer=first, ratio=last / first)
 
 
 def memory(row: str) -> None:
@@ -153,7 +142,8 @@ def _long_gradient() -> tuple[float, float]:
 
     def loss(g: Any) -> Any:
         field = {"gravity": {"acceleration": jnp.stack([0 * g, -g, 0 * g])}}
-        return mbs.simulate(system, t1=10.0, dt=1e-5, saveat=[10.0], params=field, solver=mbs.GeneralizedAlpha()).q[0, 0]
+        options = dict(dt=1e-5, saveat=[10.0], solver=mbs.GeneralizedAlpha())
+        return mbs.simulate(system, t1=10.0, params=field, **options).q[0, 0]
 
     taken = seconds(lambda: jax.jit(jax.grad(loss))(9.81))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, taken
@@ -189,10 +179,7 @@ def rows() -> dict[str, Callable[[], Any]]:
         ("jacobian RK4 10 springs", chain(10), of_springs(10), {}),
     ):
         table[row] = partial(jacobian, row, system, params, **options)
-    for case in sorted(path.stem for path in (Path(__file__).parents[1] / "data").glob("*.json")):
-        for name, options in SOLVERS.items():
-            table[f"first call {case} {name}"] = partial(compiling, f"first call {case} {name}", case, options)
-    table["growth"] = partial(growth, "growth 10 to 1000 rods")
+    table["first call"] = partial(compiling, "first call")
     table["memory"] = partial(memory, "memory of a gradient through 1e6 steps")
     return table
 
