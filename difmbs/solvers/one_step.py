@@ -139,7 +139,17 @@ class AnySolver(AbstractOneStep):
         if system.constrained:
             # A slope that was kept from the end of the step belongs to the state before it was settled.
             memory = self.begin(system, t + h, h, end)
-        return Step(end, error, dense, memory, None, jnp.zeros((), int))
+        code = self._solved(system, t + h, h, y1, dense, result)
+        return Step(end, error, dense, memory, code, jnp.zeros((), int))
+
+    def _solved(self, system, t, h, y, dense, result):
+        """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""
+        if not isinstance(self.solver, diffrax.AbstractDIRK):
+            return None
+        last, slope = dense["k"][-1], h * derivative(t, y, system)
+        small = jnp.finfo(y.dtype).eps ** 0.5 * (jnp.max(jnp.abs(last)) + jnp.max(jnp.abs(y)))
+        failed = (result != diffrax.RESULTS.successful) & (jnp.max(jnp.abs(last - slope)) > small)
+        return jnp.where(failed, Status.newton_failed.value, Status.ok.value)
 
     def result(self, system, t, h, y, end):
         step = self.step(system, t, h, y, self.begin(system, t, h, y))
