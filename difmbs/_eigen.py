@@ -12,7 +12,7 @@ from ._errors import SimulationError
 from ._spectrum import FIXED, Spectrum, spectrum
 from .linalg import first_order_only
 
-_RANK = 1e-7
+RANK = 1e-7
 """Singular values of G below this share of the largest one are those of redundant constraints."""
 
 
@@ -121,7 +121,7 @@ def _frame(M: Any, G: Any) -> _Frame:
     rows = G @ root.T
     lengths = jnp.sqrt(jnp.sum(rows**2, axis=1, keepdims=True))
     lengths = jnp.where(lengths > 0, lengths, 1)
-    inverse = jnp.linalg.pinv(rows / lengths, rtol=_RANK) / lengths.T
+    inverse = jnp.linalg.pinv(rows / lengths, rtol=RANK) / lengths.T
     return _Frame(root, identity - inverse @ rows, root.T @ inverse)
 
 

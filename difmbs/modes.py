@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
 from ._eigen import Eigen, Modal, eigen, freedoms, modal, values, vectors
@@ -48,12 +49,18 @@ class Modes(eqx.Module):
     def shapes(self) -> Any:
         return vectors(self.found)
 
+    def __repr__(self) -> str:
+        values = self.found.values
+        return f"Modes({'traced' if isinstance(values, jax.core.Tracer) else f'frequencies={self.frequencies} Hz'})"
+
     def shape(self, name: str) -> Any:
         """The part of a body in each mode, over its velocity coordinates; by instance if the name holds many."""
         return self.shapes[..., self.system.velocities(name)]
 
-    def only(self, *numbers: int) -> "Modes":
+    def only(self, *numbers: int | np.integer) -> "Modes":
         """Some of the modes, so that those with repeated eigenvalues are out of the way of derivatives."""
+        if not numbers:
+            raise SimulationError("only takes the numbers of some modes, for example modes.only(0, 1).")
         all_values, shapes, *others = self.found
         rows = jnp.asarray([_checked(n, all_values.shape[-1]) for n in numbers])
         return Modes(self.system, Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others)))
@@ -114,9 +121,9 @@ def _count(linear: Linearization, count: int | None) -> int:
 
 
 def _checked(number: Any, count: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < count:
         raise SimulationError(f"modes are numbered from 0 to {count - 1}, got {number!r}.")
-    return number
+    return int(number)
 
 
 def _size(s: Any) -> Any:

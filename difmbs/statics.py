@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
+from ._eigen import RANK
 from ._errors import ParameterError, SimulationError
 from ._parameters import Path
 from ._rest import at_rest, undisplaced
@@ -20,22 +21,21 @@ from .linalg import first_order_only, implicit
 from .outputs import Outputs
 from .system import System
 
-_RANK = 1e-7
-"""Singular values of G below this share of the largest one are those of redundant constraints."""
-
 
 class Equilibrium(eqx.Module):
     """A system at rest.
 
     `q`, NaN where no equilibrium was found; `multipliers` by name of constraint; `status`, "ok" or the reason;
-    `iterations`; `equilibrium["tip"]` and `equilibrium["spring.force"]`: sensors and output variables, with velocities
-    and accelerations zero. In a batch made by `vmap` all of them have its axis in front.
+    `stable`: whether all small displacements are resisted; `iterations`; `equilibrium["tip"]` and
+    `equilibrium["spring.force"]`: sensors and output variables, with velocities and accelerations zero. In a batch made
+    by `vmap` all of them have its axis in front.
     """
 
     system: System
     t: Any
     q: Any
     reactions: dict[int, Any]
+    stable: Any
     drift: Any
     iterations: Any
     code: Any
@@ -52,6 +52,9 @@ class Equilibrium(eqx.Module):
     def multipliers(self) -> dict[str, Any]:
         names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
         return {name: self[f"{name}.force"] for name in names}
+
+    def __repr__(self) -> str:
+        return f"Equilibrium(status={self.status}, stable={self.stable}, iterations={self.iterations}, q={self.q})"
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -126,9 +129,9 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
         # Of all multipliers with the same forces the smallest.
         levels = system.constraint_levels(t, q, jnp.zeros(count, q.dtype))
         jacobian = jnp.concatenate([level.jacobian for level in levels.values()])
-        u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=_RANK) @ (jacobian.T @ u[count:])])
+        u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])
     reactions = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return Equilibrium(system, t, q, reactions, found.drift, found.iterations, found.code)
+    return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, found.code)
 
 
 @jax.custom_jvp

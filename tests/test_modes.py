@@ -59,6 +59,10 @@ def test_chain_of_masses_and_springs():
     np.testing.assert_allclose(found.shapes, signs * sines / np.sqrt(0.3 * 9 / 2), atol=1e-12)
     np.testing.assert_array_equal(found.shape("mass")[2, 5], found.shapes[2, 5:6])
     np.testing.assert_allclose(mbs.modes(chain(), count=3).frequencies, found.frequencies[:3], rtol=1e-13)
+    np.testing.assert_array_equal(found.only(*np.array([4, 2])).frequencies, found.frequencies[jnp.array([4, 2])])
+    assert repr(found.only(0)).startswith("Modes(frequencies=[")
+    with pytest.raises(mbs.SimulationError, match="only takes the numbers of some modes"):
+        found.only()
 
 
 def test_net_equals_exudyn():
