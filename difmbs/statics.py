@@ -17,7 +17,7 @@ from ._search import Found, come_to_rest
 from ._status import Status
 from ._structure import Structure
 from ._types import Params
-from .linalg import first_order_only, implicit
+from .linalg import implicit
 from .outputs import Outputs
 from .system import System
 
@@ -120,8 +120,7 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
     count = system.structure.velocity_count
     problem = at_rest(system, t, found.q, found.square)
     u = undisplaced(system, found.multipliers)
-    residual = problem.residual(u)
-    u = _once(implicit(u, residual, problem.inverse(u)), residual)
+    u = implicit(u, problem.residual(u), problem.inverse(u))
     # A product, so that the derivative is not a number either.
     u = u * jnp.where(found.code == Status.ok.value, 1, jnp.nan)
     q = system.retract(found.q, found.square * u[:count])
@@ -132,23 +131,6 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
         u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])
     reactions = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
     return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, found.code)
-
-
-@jax.custom_jvp
-def _once(u: Any, residual: Any) -> Any:
-    """u, refusing second derivatives."""
-    return u
-
-
-@_once.defjvp
-def _(primals, tangents):
-    u, residual = primals
-    # The factor is in use, so that the refusal is not left out inside jit.
-    _, one = first_order_only((residual, jnp.ones_like(u)), _FIRST_ONLY)
-    return u, one * tangents[0]
-
-
-_FIRST_ONLY = "equilibria have first derivatives only: their derivative holds the factorized matrix constant."
 
 
 def _refuse_velocity_constraints(structure: Structure) -> None:
