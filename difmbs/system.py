@@ -254,28 +254,22 @@ class System(eqx.Module):
         first = self.structure.first_stack(kind)
         return list(zip(groups, self.stacks[first : first + len(groups)], strict=True))
 
-    def arguments(self, world: World, group: ConnectorGroup, leaves: Leaves) -> tuple[Any, ...]:
-        """All numbers that a group of connectors depends on, by instance: its own, and bodies, q and v by marker."""
-        of_bodies = (
-            tuple(jax.tree.map(slot.rows.take, part[slot.body]) for slot in group.slots)
-            for part in (world.bodies, world.q, world.v)
-        )
-        return group.stack.instances(leaves), *of_bodies
-
-    def connector(self, group: ConnectorGroup, tree: Any, bodies: Any, q: Any, v: Any, on: Any = None) -> Local:
-        """One connector of a group, or all of them."""
-        markers = tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(group.slots))
-        ports = tuple(slot.port for slot in group.slots)
-        return Local(with_ties(tree["element"], bodies), markers, bodies, q, v, ports, on)
-
     def local(self, world: World, group: ConnectorGroup, leaves: Leaves, select: Index | None = None) -> Local:
         """A group of connectors, or the selected instances of it, as local functions of their own bodies."""
-        held = self.connector(group, *self.arguments(world, group, leaves), self.is_on_each(group))
-        return held if select is None else jax.tree.map(lambda x: select.take(x) if eqx.is_array(x) else x, held)
-
-    def is_on_each(self, group: ConnectorGroup) -> Any:
-        """The position of the switch of a group, for every instance."""
-        return None if group.switch is None else jnp.broadcast_to(self.is_on(group), (group.count,))
+        tree, slots = group.stack.instances(leaves), group.slots
+        if select is not None:
+            tree = jax.tree.map(lambda x: select.take(x) if eqx.is_array(x) else x, tree)
+            slots = tuple(slot.select(select) for slot in slots)
+        bodies = tuple(jax.tree.map(slot.rows.take, world.bodies[slot.body]) for slot in slots)
+        return Local(
+            with_ties(tree["element"], bodies),
+            tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(slots)),
+            bodies,
+            tuple(jax.tree.map(slot.rows.take, world.q[slot.body]) for slot in slots),
+            tuple(slot.rows.take(world.v[slot.body]) for slot in slots),
+            tuple(slot.port for slot in slots),
+            None if group.switch is None else jnp.broadcast_to(self.is_on(group), (len(slots[0].rows),)),
+        )
 
     def part(self, world: World, name: str, part: Part) -> Local:
         """The instances of a named connector that are in one group, as local functions."""
@@ -283,12 +277,16 @@ class System(eqx.Module):
         return self.local(world, group, leaves, part.instances)
 
     def field(self, world: World, group: ConnectorGroup, leaves: Leaves) -> "Field":
-        tree, bodies, q, v = self.arguments(world, group, leaves)
-        return self.field_of(group, jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, tree), bodies, q, v)
-
-    def field_of(self, group: ConnectorGroup, tree: Any, bodies: Any, q: Any, v: Any) -> "Field":
+        tree = jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, group.stack.instances(leaves))
         sides = tuple(
-            Local(None, (Marker(tree.get(f"marker{i}")),), *((x[i],) for x in (bodies, q, v)), (slot.port,))
+            Local(
+                None,
+                (Marker(tree.get(f"marker{i}")),),
+                (jax.tree.map(slot.rows.take, world.bodies[slot.body]),),
+                (jax.tree.map(slot.rows.take, world.q[slot.body]),),
+                (slot.rows.take(world.v[slot.body]),),
+                (slot.port,),
+            )
             for i, slot in enumerate(group.slots)
         )
         return Field(with_ties(tree["element"], (JoinedBodies(sides),)), sides, self.is_on(group))
