@@ -175,12 +175,24 @@ def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
 def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any, h: Any) -> Any:
     """The state at the start, with accelerations and multipliers that agree with the equations of motion."""
     acceleration, jerk, multipliers = motion(system, t, q, v)
-    # Without the drift the first accelerations are of first order. Of a motion that a step does not resolve neither
-    # says anything: they count the less there the larger they are.
-    resolved = jnp.sum(v**2 + (h * acceleration) ** 2) + jnp.finfo(v.dtype).tiny ** 0.5
-    lost = h**4 * jnp.sum(jerk**2)
-    share = resolved / (resolved + lost)
-    return State(q, v, share * acceleration, solver.coefficients.shift * share * jerk, multipliers).joined()
+    # Without the drift the first accelerations are of first order.
+    parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
+    accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)
+    own, drift = (jnp.concatenate([x.reshape(-1) for x in y]) for y in (accelerations, jerks))
+    return State(q, v, own, solver.coefficients.shift * drift, multipliers).joined()
+
+
+def _resolved(h: Any, v: Any, acceleration: Any, jerk: Any) -> tuple[Any, Any]:
+    """What steps of size h resolve of accelerations and their rates, by body.
+
+    Of a motion that dies out within a step they say nothing and are huge: along the rate they count the less the larger
+    it is.
+    """
+    tiny = jnp.finfo(v.dtype).tiny ** 0.5
+    total = lambda x: jnp.sum(x, axis=1, keepdims=True)
+    size, lost = total(v**2 + (h * acceleration) ** 2) + tiny, h**4 * total(jerk**2)
+    along = total(acceleration * jerk) / (total(jerk**2) + tiny)
+    return acceleration - lost / (size + lost) * along * jerk, size / (size + lost) * jerk
 
 
 def state_of(system: System, y: Any) -> State:
