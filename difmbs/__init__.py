@@ -28,6 +28,7 @@ from .connectors.spherical_joint import SphericalJoint as SphericalJoint
 from .connectors.spring_damper import SpringDamper as SpringDamper
 from .connectors.loads import Torque as Torque
 from .connectors._connector import exudyn_function as exudyn_function
+from .event import Event as Event
 from .functions import ConnectorJacobian as ConnectorJacobian
 from .functions import connector_force as connector_force
 from .functions import connector_jacobian as connector_jacobian
@@ -44,6 +45,10 @@ from ._frames import Twist as Twist
 from ._frames import Wrench as Wrench
 from ._parameters import parameter as parameter
 from ._rotations import length_and_direction as length_and_direction
+from .health import Certificate as Certificate
+from .health import Health as Health
+from .health import certify as certify
+from .health import check as check
 from .model import Model as Model
 from .outputs import Outputs as Outputs
 from .sensors import Acceleration as Acceleration

@@ -11,12 +11,14 @@ import numpy as np
 
 from ._coupling import couple
 from ._errors import ModelError, ParameterError
-from ._groups import BodyGroup, ConnectorGroup, SensorGroup, Slot, Stack
+from ._groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
 from ._index import Index
 from ._markers import Place
 from ._parameters import Path, Spec, key_name, show_error, specs_of
 from ._structure import KINDS, Element, Home, Part, Stored, Structure
+from .bodies import AbstractBody
 from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
+from .event import Event
 from .system import System
 
 
@@ -95,9 +97,11 @@ class _Group:
 
 
 def _build(records, sensors, gravity) -> System:
-    builder = _Builder()
+    events = [record for record in records if isinstance(record.element, Event)]
+    switched = dict.fromkeys(name for record in events for name, _ in record.element.switch)
+    builder = _Builder({name: number for number, name in enumerate(switched)})
     for record in records:
-        if not record.places:
+        if isinstance(record.element, AbstractBody):
             builder.add_body(record)
     for record in records:
         if isinstance(record.element, AbstractField):
@@ -106,11 +110,15 @@ def _build(records, sensors, gravity) -> System:
             builder.add_connector(record)
     for name, quantity in sensors.items():
         builder.add_sensor(name, quantity)
-    return builder.finish(gravity)
+    for record in events:
+        builder.add_event(record)
+    starts = {record.name: record.active for record in records}
+    return builder.finish(gravity, tuple(starts[name] for name in switched))
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, switches: dict[str, int]) -> None:
+        self.switches = switches
         self.groups: dict[str, dict[Any, _Group]] = {kind: {} for kind in KINDS}
         self.elements: dict[str, Element] = {}
         self.readings: dict[str, Any] = {}
@@ -140,7 +148,7 @@ class _Builder:
                     elsewhere[leaf.name] = passed[i] + np.arange(len(place))
                     passed[i] += len(place)
             slots = tuple(self._slot(p, port) for p, port in zip(segment, record.element.ports, strict=True))
-            part = self._add(kind, tree, (slots, record.active), positions, elsewhere, self._rows(segment))
+            part = self._add(kind, tree, (slots, *self._switch(record)), positions, elsewhere, self._rows(segment))
             parts.append(part)
             done += len(positions)
         self.elements[record.name] = Element(kind, record.single, record.count, _merged(parts))
@@ -153,8 +161,21 @@ class _Builder:
         for i, place in enumerate(side):
             if place.points is not None:
                 tree[f"marker{i}"] = _Leaf((record.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
-        part = self._add("fields", tree, (slots, record.active, record.name), np.arange(1), {}, self._rows(side))
+        part = self._add(
+            "fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side)
+        )
         self.elements[record.name] = Element("fields", True, sum(map(len, side)), (part,))
+
+    def add_event(self, record: Record) -> None:
+        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
+        switches = tuple((self.switches[name], on) for name, on in record.element.switch)
+        part = self._add("events", tree, (record.name, switches), np.arange(1))
+        self.elements[record.name] = Element("events", True, 1, (part,))
+
+    def _switch(self, record: Record) -> tuple[bool, int | None]:
+        """Whether the connector is ever active, and the number of its switch."""
+        number = self.switches.get(record.name)
+        return record.active or number is not None, number
 
     def add_sensor(self, name: str, quantity: Any) -> None:
         if not isinstance(quantity, tuple):
@@ -206,11 +227,11 @@ class _Builder:
 
     def _connector_groups(self, kind: str) -> tuple[ConnectorGroup, ...]:
         return tuple(
-            ConnectorGroup(group.stack(), group.slots(slots), group.count, active)
-            for ((slots, active, *_), *_), group in self.groups[kind].items()
+            ConnectorGroup(group.stack(), group.slots(slots), group.count, active, switch)
+            for ((slots, active, switch, *_), *_), group in self.groups[kind].items()
         )
 
-    def finish(self, gravity: Any) -> System:
+    def finish(self, gravity: Any, switches: tuple[bool, ...]) -> System:
         groups = [group for kind in KINDS for group in self.groups[kind].values()]
         numbers = {id(group): n for n, group in enumerate(groups)}
         homes = {
@@ -231,9 +252,11 @@ class _Builder:
                 SensorGroup(g.stack(), g.slots(slots)[0], sensor, single)
                 for ((slots, sensor, _, single), *_), g in self.groups["sensors"].items()
             ),
+            tuple(EventGroup(g.stack(), name, switched) for ((name, switched), *_), g in self.groups["events"].items()),
             self.elements,
             homes,
             self.readings,
+            switches,
         )
         stacks = tuple(tuple(_device_array(column) for column in group.columns) for group in groups)
         system = System(_device_array([gravity[None]]), stacks, structure)

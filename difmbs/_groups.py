@@ -87,12 +87,16 @@ class Slot:
 
 @dataclasses.dataclass(frozen=True)
 class ConnectorGroup:
-    """Connectors of one class between markers of one kind. A field has one slot for each kind of its markers."""
+    """Connectors of one class between markers of one kind. A field has one slot for each kind of its markers.
+
+    `active`: whether they ever are; `switch`: the number of the switch that events turn on and off, if there is one.
+    """
 
     stack: Stack
     slots: tuple[Slot, ...]
     count: int
     active: bool
+    switch: int | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +107,15 @@ class SensorGroup:
     slot: Slot
     sensor: type[AbstractSensor]
     single: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class EventGroup:
+    """One event, with the numbers of the switches it sets."""
+
+    stack: Stack
+    name: str
+    switches: tuple[tuple[int, bool], ...]
 
 
 class Local(eqx.Module):
@@ -117,13 +130,15 @@ class Local(eqx.Module):
     q: tuple[Any, ...]
     v: tuple[Any, ...]
     ports: tuple[AbstractPort, ...] = eqx.field(static=True)
+    on: Any = None
+    """Whether it is switched on; None where no event switches it."""
 
     def each(self, function: Any) -> Any:
         """function(local) for every instance of a group."""
         return eqx.filter_vmap(function)(self)
 
     def at(self, q, v) -> "Local":
-        return Local(self.law, self.markers, self.bodies, q, v, self.ports)
+        return Local(self.law, self.markers, self.bodies, q, v, self.ports, self.on)
 
     def config(self) -> tuple[Any, ...]:
         return tuple(p.place(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, strict=True))
@@ -144,7 +159,11 @@ class Local(eqx.Module):
 
     def force(self, t) -> tuple[Any, ...]:
         """The generalized forces that a force law applies to its bodies, one vector for each marker."""
-        return self.pull_back(self.law.effort(t, self.config(), self.flow()))
+        return self.pull_back(self.switched(self.law.effort(t, self.config(), self.flow())))
+
+    def switched(self, tree: Any, off: Any = 0) -> Any:
+        """What is exerted if it is on."""
+        return tree if self.on is None else jax.tree.map(lambda x: jnp.where(self.on, x, off), tree)
 
     def position_residual(self, t):
         """c(t, q) of a constraint on positions."""

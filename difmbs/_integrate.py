@@ -4,6 +4,8 @@ Steps, error estimates, interpolation and step-size control are diffrax's; the l
 also have to store the accepted steps, on which all derivatives of a simulation are built (`_replay`).
 """
 
+import functools
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -13,15 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._events import Watch, after, passed
 from ._status import Status
 from .solvers import TERM, AbstractOneStep, with_row
 from .system import System
 
+_STORED = 2**24
+"""So many numbers of all states are stored, 128 MB in double precision; of longer runs only some states."""
+
 
 class Trace(NamedTuple):
-    """The accepted steps, each of size `h` from state `y` at `t`; the output at `outputs[j]` is in step `index[j]`.
+    """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
 
-    `y` has one row more: the state at the end of the last step. Of the outputs, the first `reached` were reached.
+    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th,
+    from which the others can be computed again. Of the outputs, the first `reached` were reached.
+    Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
     """
 
     t: Any
@@ -30,12 +38,24 @@ class Trace(NamedTuple):
     outputs: Any
     index: Any
     reached: Any
+    event: Any = None
+    on: Any = None
+
+
+def spacing(steps: int, size: int) -> int:
+    """Of how many steps one state is stored, so that the derivative of a long run does not fill the memory."""
+    return 1 if steps * size <= _STORED else math.ceil(math.sqrt(steps))
 
 
 class Run(NamedTuple):
-    """What a run leaves: the state at each output, how it went, and, if recorded, all accepted steps."""
+    """What a run leaves: the state at each output, how it went, and, if recorded, all accepted steps.
+
+    `moments`: of each event when it last happened, NaN if it did not; `on`: the switches at each output.
+    """
 
     outputs: Any
+    moments: Any
+    on: Any
     steps: Any
     rejected: Any
     iterations: Any
@@ -56,6 +76,7 @@ class Fixed(eqx.Module):
     def run(self, system: System, y0: Any, record: bool) -> Run:
         times, index, on_grid = self._grid()
         count = len(times) - 1
+        every = self.spacing(y0.size)
         rest = float(times[-1] - times[-2])
         wanted = jnp.asarray(self.outputs, y0.dtype)
 
@@ -73,7 +94,7 @@ class Fixed(eqx.Module):
                 sound = jnp.all(jnp.isfinite(step.end))
                 code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
                 y = jnp.where(code == 0, step.end, s.y)
-            states = None if s.states is None else with_row(s.states, s.k + 1, y)
+            states = None if s.states is None else _with_state(s.states, s.k + 1, y, every)
             return _Reached(s.k + 1, y, s.iterations + step.iterations, code, states)
 
         def inside(k, y, output):
@@ -83,17 +104,17 @@ class Fixed(eqx.Module):
 
         # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
         starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
-        # For derivatives also the last step is needed.
-        stops = np.maximum(starts, index + 1) if record else starts
+        # For derivatives also the end of the last step is needed.
+        stops = np.append(starts, index[-1] + 1) if record else starts
 
         def until(s, stop):
             s = lax.while_loop(lambda s: (s.k < stop) & (s.code == 0), after, s)
             return s, (s.y, s.code)
 
         zero = jnp.zeros((), int)
-        states = jnp.zeros((count + 1, *y0.shape), y0.dtype).at[0].set(y0) if record else None
-        s, (at, codes) = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
-        at = s.states[starts] if record else at
+        states = _no_states(count, y0, every) if record else None
+        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
+        at, codes = (x[: len(starts)] for x in reached_at)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
         outputs = jnp.where(good[:, None], outputs, jnp.nan)
@@ -104,7 +125,10 @@ class Fixed(eqx.Module):
         if record:
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
-        return Run(outputs, jnp.asarray(count), zero, s.iterations, status, reached, trace)
+        return Run(outputs, None, None, jnp.asarray(count), zero, s.iterations, status, reached, trace)
+
+    def spacing(self, size: int) -> int:
+        return spacing(len(self._grid()[0]), size)
 
     @property
     def on_grid(self) -> bool:
@@ -122,6 +146,18 @@ class Fixed(eqx.Module):
         return times, index, bool(np.all(np.abs(ends - wanted) <= little))
 
 
+def _no_states(steps: int, y0: Any, every: int) -> Any:
+    """Room for the state at the start and after every so many steps; the last row is for all that is not stored."""
+    return jnp.zeros((steps // every + 2, *y0.shape), y0.dtype).at[0].set(y0)
+
+
+def _with_state(states: Any, number: Any, y: Any, every: int) -> Any:
+    """The states with the one after so many steps."""
+    if every == 1:
+        return with_row(states, number, y)
+    return with_row(states, jnp.where(number % every == 0, number // every, len(states) - 1), y)
+
+
 class _Reached(NamedTuple):
     """After k steps."""
 
@@ -132,11 +168,27 @@ class _Reached(NamedTuple):
     states: Any
 
 
+class Grid(eqx.Module):
+    """The steps that a controller of diffrax would make if they were fixed, also after one that an event cut off."""
+
+    t0: float = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+        return t0 + self.dt, None
+
+    def adapt_step_size(self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state):
+        done = jnp.floor((t1 - self.t0) / self.dt + 1e-6)
+        lost = ~jnp.all(jnp.isfinite(y_error))
+        problem = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, diffrax.RESULTS.successful)
+        return ~lost, t1, self.t0 + (done + 1) * self.dt, jnp.asarray(False), None, problem
+
+
 class Adaptive(eqx.Module):
-    """Steps whose size a diffrax controller chooses."""
+    """Steps whose size a controller chooses, and which events cut off."""
 
     step: AbstractOneStep
-    controller: diffrax.PIDController
+    controller: diffrax.PIDController | Grid
     t0: float = eqx.field(static=True)
     t1: float = eqx.field(static=True)
     outputs: tuple[float, ...] = eqx.field(static=True)
@@ -144,24 +196,35 @@ class Adaptive(eqx.Module):
 
     on_grid: ClassVar[bool] = False
 
+    def spacing(self, size: int) -> int:
+        return spacing(self.max_steps, size)
+
     def run(self, system: System, y0: Any, record: bool) -> Run:
         start = self._start(system, y0, record)
         wanted = jnp.asarray(self.outputs, y0.dtype)
+        watched = bool(system.structure.events)
 
         def until(state, output):
             def unfinished(s):
                 return (s.end < output) & (s.status == Status.ok.value)
 
-            s = lax.while_loop(unfinished, lambda s: self._attempt(system, s), state)
-            y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
-            return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0))
+            def go_on(s):
+                if not watched:
+                    return self._attempt(system, s)
+                return lax.cond(s.watch.due >= 0, self._happen, self._attempt, system, s)
 
-        s, (outputs, index) = lax.scan(until, start, wanted)
+            s = lax.while_loop(unfinished, go_on, state)
+            y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
+            on = s.watch.on if watched else None
+            return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0), on)
+
+        s, (outputs, index, on) = lax.scan(until, start, wanted)
+        moments = s.watch.moments if watched else None
         trace = None
         if record:
-            times, sizes, states = s.recorded
-            trace = Trace(times, sizes, states, wanted, index, jnp.sum(wanted <= s.end))
-        return Run(outputs, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
+            starts, sizes, states, *of_events = s.recorded
+            trace = Trace(starts, sizes, states, wanted, index, jnp.sum(wanted <= s.end), *of_events)
+        return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
@@ -171,15 +234,23 @@ class Adaptive(eqx.Module):
         dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
         status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
+        watch = Watch.start(system, t0, y0) if system.structure.events else None
         recorded = None
         if record:
-            times = jnp.zeros((2, self.max_steps), y0.dtype)
-            recorded = (*times, jnp.zeros((self.max_steps + 1, *y0.shape), y0.dtype).at[0].set(y0))
+            times = jnp.zeros((2, self.max_steps + 1), y0.dtype)
+            recorded = (*times, _no_states(self.max_steps + 1, y0, self.spacing(y0.size)))
+            if watch is not None:
+                nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
+                recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
         zero = jnp.zeros((), int)
-        return _State(t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, zero, status, recorded)
+        return _State(
+            t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, zero, status, watch, recorded
+        )
 
     def _cautious(self, system: System, t0: Any, y0: Any) -> Any:
         """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
+        if isinstance(self.controller, Grid):
+            return None
         slope = self.step.slope(t0, y0, system)
         weights = self.controller.atol + self.controller.rtol * jnp.abs(y0)
         sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
@@ -191,8 +262,12 @@ class Adaptive(eqx.Module):
     def _attempt(self, system: System, s: "_State") -> "_State":
         """One step from the end of the last accepted one, accepted or rejected."""
         t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
+        if s.watch is not None:
+            system = system.switched(s.watch.on)
         # A last sliver of a step would be all rounding error.
         end = jnp.where(s.tnext > last - 1e-12 * (self.t1 - self.t0), last, s.tnext)
+        if s.watch is not None:
+            end = jnp.where(s.watch.aim >= 0, s.watch.target, end)
         h = end - t
         y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
         code = jnp.zeros((), int) if code is None else code
@@ -204,6 +279,15 @@ class Adaptive(eqx.Module):
             self.step.error_order, s.controller,
         )  # fmt: skip
         keep = keep & sound
+        watch = s.watch
+        if watch is not None:
+            between = functools.partial(self.step.between, t, h, s.y1, y, dense)
+            watch, too_far = watch.look(system, t, end, y, keep, between)
+            # Not accepted, because an event is inside: no fault of the step's size.
+            problem = diffrax.RESULTS.where(too_far, diffrax.RESULTS.successful, problem)
+            tnext = jnp.where(too_far, s.tnext, tnext)
+            controller = jax.tree.map(lambda a, b: jnp.where(too_far, a, b), s.controller, controller)
+            keep = keep & ~too_far
         why = jnp.where(finite, Status.dt_min.value, Status.non_finite.value)
         why = jnp.where(code == 0, why, code)
         arrived = keep & (end >= last)
@@ -212,17 +296,10 @@ class Adaptive(eqx.Module):
         status = jnp.where((steps + rejected >= self.max_steps) & ~arrived, Status.max_steps.value, status)
         new, old = (end, t, h, s.y1, y, dense, memory), (s.end, s.t, s.h, s.y, s.y1, s.dense, s.memory)
         kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
-        recorded = s.recorded
-        if recorded is not None:
-            place = jnp.maximum(steps - 1, 0)
-            times, sizes, states = recorded
-            # A rejected attempt writes the last accepted step once more.
-            recorded = (
-                with_row(times, place, kept[1]),
-                with_row(sizes, place, kept[2]),
-                with_row(states, steps, kept[4]),
-            )
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
+        # A rejected attempt is written behind all others.
+        place = jnp.where(keep, s.steps, self.max_steps)
+        recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
         return _State(
             tnext=tnext,
             controller=controller,
@@ -230,8 +307,42 @@ class Adaptive(eqx.Module):
             rejected=rejected,
             iterations=s.iterations + more,
             status=status,
+            watch=watch,
             recorded=recorded,
             **after,
+        )
+
+    def _happen(self, system: System, s: "_State") -> "_State":
+        """The event that is due, as a step of size 0."""
+        here = system.switched(s.watch.on)
+        number = s.watch.due
+        y, moment = passed(self.step, here, s.end, s.y1, number)
+        on, stop = after(here, number)
+        following = system.switched(on)
+        memory = self.step.begin(following, s.end, s.tnext - s.end, y)
+        moments = s.watch.moments.at[number].set(moment)
+        watch = s.watch._replace(on=on, due=jnp.full_like(number, -1), moments=moments)
+        recorded = self._written(s, s.steps, s.end, 0 * s.h, y, number, s.watch.on)
+        status = jnp.where(stop, Status.event.value, s.status)
+        status = jnp.where(s.steps + 1 >= self.max_steps, Status.max_steps.value, status)
+        # What is left of the step that was cut off, at least a little.
+        tnext = jnp.maximum(s.tnext, s.end + 1e-9 * (self.t1 - self.t0))
+        return s._replace(
+            t=s.end, h=0 * s.h, y=s.y1, y1=y, memory=memory, tnext=tnext, steps=s.steps + 1, status=status, watch=watch,
+            recorded=recorded,
+        )  # fmt: skip
+
+    def _written(self, s: "_State", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
+        """The record with a step in its place, which ends in y."""
+        if s.recorded is None:
+            return None
+        times, sizes, states, *rest = s.recorded
+        rest = [with_row(x, place, jnp.asarray(value, x.dtype)) for x, value in zip(rest, (event, on), strict=False)]
+        return (
+            with_row(times, place, t),
+            with_row(sizes, place, h),
+            _with_state(states, place + 1, y, self.spacing(y.size)),
+            *rest,
         )
 
 
@@ -251,4 +362,5 @@ class _State(NamedTuple):
     rejected: Any
     iterations: Any
     status: Any
+    watch: Any
     recorded: Any

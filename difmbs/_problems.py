@@ -163,16 +163,16 @@ class AbstractProblem(eqx.Module):
     def _of_constraint(self, held: Local, multiplier: Any) -> tuple[Any, Any]:
         if not self.taking_part(held):
             return jax.tree.map(jnp.zeros_like, held.v), multiplier
-        return self.pull(held, multiplier), self.equation(held)
+        return held.switched(self.pull(held, multiplier)), held.switched(self.equation(held), multiplier)
 
     def _moved_field(self, field: Field) -> Field:
-        return Field(field.law, tuple(side.each(self.placed) for side in field.sides))
+        return Field(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
 
     def _field_blocks(self, field: Field, place: Any) -> list[Any]:
         """For each pair of sides with coordinates, the blocks of all pairs of markers."""
 
         def forces(*x):
-            moved = Field(field.law, tuple(s.at(s.q, (y,)) for s, y in zip(field.sides, x, strict=True)))
+            moved = Field(field.law, tuple(s.at(s.q, (y,)) for s, y in zip(field.sides, x, strict=True)), field.on)
             return _negative(self._moved_field(moved).force(self.t))
 
         x = [side.v[0] for side in field.sides]
@@ -214,7 +214,7 @@ class Acceleration(AbstractProblem):
         return body.mass_matrix(data[0])
 
     def own_jacobian(self, held, multiplier=None):
-        return _saddle(self.placed(held).constraint_jacobian(self.t))
+        return _saddle(held, self.placed(held).constraint_jacobian(self.t))
 
     def error(self, u, du):
         return relative(du, [u])
@@ -249,7 +249,7 @@ class Projection(AbstractProblem):
         return body.mass_matrix(data)
 
     def own_jacobian(self, held, multiplier=None):
-        return _saddle(held.constraint_jacobian(self.t))
+        return _saddle(held, held.constraint_jacobian(self.t))
 
     def error(self, u, du):
         return relative(du, [u])
@@ -262,10 +262,12 @@ def relative(change: Any, to: Any) -> Any:
     return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny ** 0.5))
 
 
-def _saddle(jacobian: tuple[Any, ...]) -> list[list[Any]]:
-    """[0 G^T; G 0] by marker."""
+def _saddle(held: Local, jacobian: tuple[Any, ...]) -> list[list[Any]]:
+    """[0 G^T; G 0] by marker; [0 0; 0 1] where the constraint is switched off."""
+    jacobian = held.switched(jacobian)
     zeros = [[jnp.zeros((a.shape[1], b.shape[1]), a.dtype) for b in jacobian] for a in jacobian]
-    corner = jnp.zeros((jacobian[0].shape[0],) * 2, jacobian[0].dtype)
+    equations = jacobian[0].shape[0]
+    corner = held.switched(jnp.zeros((equations, equations), jacobian[0].dtype), jnp.eye(equations))
     return [*([*row, g.T] for row, g in zip(zeros, jacobian, strict=True)), [*jacobian, corner]]
 
 

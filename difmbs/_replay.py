@@ -8,6 +8,7 @@ other's transpose by `lax.custom_linear_solve`, whose matrix is the identity: so
 `jit` all apply to the same simulation.
 """
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -17,9 +18,10 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jax.flatten_util import ravel_pytree
 
+from ._events import passed
 from ._integrate import Run, Trace
 from .linalg import first_order_only, no_tangent
-from .solvers import AbstractOneStep, with_row
+from .solvers import with_row
 from .system import System
 
 
@@ -47,29 +49,80 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
             changed = dict(zip(moving, p, strict=True))
             return assembled([changed.get(i, x) for i, x in enumerate(leaves)])
 
-        doutputs = _replayed(method.step, system_of, trace, tuple(leaves[i] for i in moving), dp, dy0)
+        p = tuple(leaves[i] for i in moving)
+        doutputs, dmoments = _replayed(method, system_of, trace, p, dp, dy0)
         primal = recorded._replace(trace=None)
-        return primal, jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
+        tangent = jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
+        return primal, tangent if primal.moments is None else tangent._replace(moments=dmoments)
 
     run.defjvp(rule, symbolic_zeros=True)
     return run(leaves, y0)
 
 
-def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
-    """Tangents of the outputs."""
+def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
+    """Tangents of the outputs, and of the moments at which events happened last."""
+    step, every = method.step, method.spacing(dy0.size)
     count = trace.index.shape[0]
+    watched = trace.event is not None
+    events = len(system_of(p).structure.events)
+
+    def system_at(k):
+        return (lambda p: system_of(p).switched(trace.on[k])) if watched else system_of
+
+    def happening(k):
+        """The step that an event is: the state after it and its moment as functions of parameters and state."""
+        return lambda p, y: passed(step, system_at(k)(p), trace.t[k], y, trace.event[k])
 
     def has_output(k, j):
         return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
 
-    def at(k):
-        return trace.t[k], trace.h[k], trace.y[k], trace.y[k + 1]
+    def states(first):
+        """The states from one that is stored to the next, computed again."""
+        if every == 1:
+            return trace.y
+
+        def again(k, states):
+            def advance(y):
+                t, h, system = trace.t[k], trace.h[k], system_at(k)(p)
+                return step.step(system, t, h, y, step.begin(system, t, h, y)).end
+
+            def any_step(y):
+                if not watched:
+                    return advance(y)
+                return lax.cond(trace.event[k] >= 0, lambda y: happening(k)(p, y)[0], advance, y)
+
+            return with_row(states, k - first + 1, any_step(states[k - first]))
+
+        empty = jnp.zeros((every + 1, *dy0.shape), dy0.dtype)
+        last = jnp.minimum(first + every, len(trace.t))
+        return lax.fori_loop(first, last, again, empty.at[0].set(trace.y[first // every]))
+
+    def at(k, states):
+        place = k if every == 1 else k % every
+        return trace.t[k], trace.h[k], states[place], states[place + 1]
+
+    def through(unfinished, visit, carry):
+        """Visits steps while there are any left; carry[0] is the number of the step."""
+        if every == 1:
+            return lax.while_loop(unfinished, functools.partial(visit, trace.y), carry)
+
+        def segment(carry):
+            first = carry[0] // every * every
+            inside = lambda c: unfinished(c) & (c[0] // every * every == first)
+            return lax.while_loop(inside, functools.partial(visit, states(first)), carry)
+
+        return lax.while_loop(unfinished, segment, carry)
+
+    def either(visit, visit_event):
+        if not watched:
+            return visit
+        return lambda states, c: lax.cond(trace.event[c[0]] >= 0, visit_event, visit, states, c)
 
     def forwards(dp, dy0):
-        def visit(carry):
-            k, j, dy, outputs = carry
-            t, h, y, end = at(k)
-            result, dresult = step.push(system_of, p, t, h, y, end, dp, dy)
+        def visit(states, carry):
+            k, j, dy, outputs, dmoments = carry
+            t, h, y, end = at(k, states)
+            result, dresult = step.push(system_at(k), p, t, h, y, end, dp, dy)
 
             tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
 
@@ -79,18 +132,23 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
                 return j + 1, with_row(outputs, j, doutput)
 
             j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
-            return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs
+            return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, dmoments
+
+        def visit_event(states, carry):
+            k, j, dy, outputs, dmoments = carry
+            dy, dmoment = jax.jvp(happening(k), (p, at(k, states)[2]), (dp, dy))[1]
+            return k + 1, j, dy, outputs, dmoments.at[trace.event[k]].set(dmoment)
 
         # What was not reached has no derivative; zero would look like one.
         unknown = jnp.full((count, *dy0.shape), jnp.nan, dy0.dtype)
         outputs = jnp.where(jnp.arange(count)[:, None] < trace.reached, 0, unknown)
-        start = (jnp.asarray(0), jnp.asarray(0), dy0, outputs)
-        return lax.while_loop(lambda carry: carry[1] < trace.reached, visit, start)[3]
+        start = (jnp.asarray(0), jnp.asarray(0), dy0, outputs, jnp.zeros(events, dy0.dtype))
+        return through(lambda carry: carry[1] < trace.reached, either(visit, visit_event), start)[3:]
 
-    def backwards(weights):
-        def visit(carry):
-            k, first, dend, dp = carry
-            t, h, y, end = at(k)
+    def backwards(weights, of_moments):
+        def visit(states, carry):
+            k, first, dend, dp, of_moments = carry
+            t, h, y, end = at(k, states)
 
             def weigh(result):
                 """The weights of the end of the step and of all outputs in it."""
@@ -103,29 +161,37 @@ def _replayed(step: AbstractOneStep, system_of: Any, trace: Trace, p: Any, dp: A
                 _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)
                 return lax.while_loop(lambda carry: has_output(k, carry[0]), add, (first, pull(dend)))[1]
 
-            more, dy = step.pull(system_of, p, t, h, y, end, weigh)
+            more, dy = step.pull(system_at(k), p, t, h, y, end, weigh)
             # The outputs of earlier steps come first: the last one before this step's.
-            return k - 1, jnp.searchsorted(trace.index, k).astype(first.dtype) - 1, dy, jax.tree.map(jnp.add, dp, more)
+            earlier = jnp.searchsorted(trace.index, k).astype(first.dtype) - 1
+            return k - 1, earlier, dy, jax.tree.map(jnp.add, dp, more), of_moments
+
+        def visit_event(states, carry):
+            k, first, dend, dp, of_moments = carry
+            number = trace.event[k]
+            more, dy = jax.vjp(happening(k), p, at(k, states)[2])[1]((dend, of_moments[number]))
+            # Only the last time counts.
+            return k - 1, first, dy, jax.tree.map(jnp.add, dp, more), of_moments.at[number].set(0)
 
         last = jnp.maximum(trace.reached - 1, 0)
         steps = jnp.where(trace.reached > 0, trace.index[last], -1)
-        carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p))
-        _, _, dy, dp = lax.while_loop(lambda carry: carry[0] >= 0, visit, carry)
+        carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p), of_moments)
+        _, _, dy, dp, _ = through(lambda carry: carry[0] >= 0, either(visit, visit_event), carry)
         unknown = jnp.any((jnp.arange(count)[:, None] >= trace.reached) & (weights != 0))
         return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy))
 
-    # The vector (dp, dy0, outputs) with matrix 1; "solving" adds the map from the first two to the third. One flat
-    # vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.
-    nothing = jnp.zeros((count, *dy0.shape), dy0.dtype)
+    # The vector (dp, dy0, outputs, moments) with matrix 1; "solving" adds the map from the first two to the others. One
+    # flat vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.
+    nothing = (jnp.zeros((count, *dy0.shape), dy0.dtype), jnp.zeros(events, dy0.dtype))
     flat, unravel = ravel_pytree((dp, dy0, nothing))
 
     def solve(_, b):
-        dp, dy0, outputs = unravel(b)
-        return ravel_pytree((dp, dy0, outputs + forwards(dp, dy0)))[0]
+        dp, dy0, reached = unravel(b)
+        return ravel_pytree((dp, dy0, jax.tree.map(jnp.add, reached, forwards(dp, dy0))))[0]
 
     def transpose_solve(_, b):
         dp, dy0, weights = unravel(b)
-        more, dy = backwards(weights)
+        more, dy = backwards(*weights)
         return ravel_pytree((jax.tree.map(jnp.add, dp, more), dy0 + dy, weights))[0]
 
     return unravel(lax.custom_linear_solve(lambda b: b, flat, solve, transpose_solve))[2]

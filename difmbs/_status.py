@@ -13,3 +13,4 @@ class Status(enum.IntEnum):
     newton_failed = 4
     singular = 5
     inconsistent_start = 6
+    event = 7

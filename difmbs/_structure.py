@@ -5,12 +5,12 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._groups import BodyGroup, ConnectorGroup, SensorGroup
+from ._groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup
 from ._index import Index
 from ._parameters import Path, Spec
 from .sensors import Output
 
-KINDS = ("bodies", "forces", "fields", "constraints", "sensors")
+KINDS = ("bodies", "forces", "fields", "constraints", "sensors", "events")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +74,13 @@ class Structure:
     fields: tuple[ConnectorGroup, ...]
     constraints: tuple[ConnectorGroup, ...]
     sensors: tuple[SensorGroup, ...]
+    events: tuple[EventGroup, ...]
     elements: Mapping[str, Element]
     homes: Mapping[Path, Home]
     readings: Mapping[str, int | Output | Callable[..., Any]]
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
+    switches: tuple[bool, ...] = ()
+    """Of each connector that events switch: whether it is on at the start."""
     couplings: tuple[Coupling, ...] = ()
     """Of each group of constraints."""
     orders: tuple[Index | None, Index | None] = (None, None)
@@ -86,11 +89,19 @@ class Structure:
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
-        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors)
+        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors, *self.events)
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
-        return (self.groups, dict(self.elements), dict(self.homes), dict(self.readings), self.couplings, self.orders)
+        return (
+            self.groups,
+            dict(self.elements),
+            dict(self.homes),
+            dict(self.readings),
+            self.switches,
+            self.couplings,
+            self.orders,
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Structure) and self._content == other._content)
@@ -99,7 +110,7 @@ class Structure:
         return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
 
     def __repr__(self) -> str:
-        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:-1]]
+        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:-2]]
         said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
         return f"Structure({said}, {len(self.readings)} sensors)"
 
@@ -125,3 +136,14 @@ def instance_names(structure: Structure, number: int) -> list[str]:
                 for row, position in zip(part.instances.rows.tolist(), part.positions.rows.tolist(), strict=True):
                     names[row] = name if element.single else f"{name}[{position}]"
     return [names[row] for row in sorted(names)]
+
+
+def equation_names(structure: Structure) -> list[str]:
+    """The constraint that each equation of the active ones belongs to."""
+    return [
+        name
+        for number, (group, coupling) in enumerate(zip(structure.constraints, structure.couplings, strict=True))
+        if group.active
+        for name in instance_names(structure, number)
+        for _ in range(coupling.equations)
+    ]

@@ -17,7 +17,8 @@ from ._markers import GROUND, BodyHandle, Place, places
 from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
-from .connectors._connector import AbstractConnector, AbstractField
+from .connectors._connector import AbstractConnector, AbstractField, check_function
+from .event import Event
 from .outputs import Outputs
 from .sensors import AbstractSensor, Output
 from .system import System
@@ -69,15 +70,21 @@ class Model:
                 known = did_you_mean(key, ["between", "on", "active"])
                 raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
             record = self._connector(name, element, between, on, active)
+        elif isinstance(element, Event):
+            if initial or between is not None or on is not None or active is not True:
+                raise ModelError(f"'{name}' is an event: it takes no markers, values or active.")
+            record = self._event(name, element)
         else:
             kind = f"the class {element.__name__} itself" if isinstance(element, type) else show(element)
-            raise ModelError(f"'{name}': expected a body, connector or load such as SpringDamper(...), got {kind}.")
+            raise ModelError(
+                f"'{name}': expected a body, connector, load or event such as SpringDamper(...), got {kind}."
+            )
         for field in dataclasses.fields(element):
             if eqx.is_array(getattr(element, field.name)) and field.name not in specs_of(element):
                 kind = type(element).__name__
                 raise ModelError(f"'{name}': declare the array {kind}.{field.name} with difmbs.parameter(...).")
         self._records[name] = record
-        if record.places:
+        if not isinstance(element, AbstractBody):
             return None
         handle = BodyHandle(self._number, name, type(element), np.arange(record.count))
         self._handles[name] = handle
@@ -182,6 +189,26 @@ class Model:
         for sizes in sorted(set(zip(*_of_instances(attached, self._coordinates), strict=True))):
             law.check(name, tuple(int(n) for n in sizes))
         return Record(name, law, {}, attached, count or 1, count is None, active)
+
+    def _event(self, name: str, event: Event) -> Record:
+        self._counts(name, event)
+        if event.direction not in (-1, 0, 1) or isinstance(event.direction, bool):
+            raise ModelError(f"'{name}': direction must be -1, 0 or 1, got {show(event.direction)}.")
+        if not isinstance(event.stop, bool):
+            raise ModelError(f"'{name}': stop must be True or False, got {show(event.stop)}.")
+        check_function(name, "jump", event.jump)
+        pairs = event.switch if isinstance(event.switch, tuple) else None
+        if pairs is None or not all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], bool) for p in pairs):
+            raise ModelError(
+                f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}."
+            )
+        connectors = [n for n, r in self._records.items() if r.places]
+        for connector, _ in pairs:
+            if connector not in connectors:
+                raise ModelError(
+                    f"'{name}': there is no connector {show(connector)}. {did_you_mean(connector, connectors)}"
+                )
+        return Record(name, event, {}, (), 1, True, True)
 
     def _counts(self, name: str, element: Any) -> dict[str, int]:
         """The parameters that have an axis of instances, with its length. Checks all of them."""

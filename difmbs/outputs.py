@@ -10,6 +10,7 @@ import numpy as np
 
 from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
+from ._groups import ConnectorGroup
 from ._index import Index
 from ._structure import Element
 from ._types import Vector
@@ -86,7 +87,7 @@ class Outputs(Mapping[str, Any]):
             group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
             field = self.system.field(self.system.world(self.q, self.v), group, leaves)
             values = field.law.outputs(self.t, field.positions())
-            return _switched(_chosen(name, variable, values), field.law, variable, group.active)
+            return _switched(_chosen(name, variable, values), field.law, variable, group, field.on)
         pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
         order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
         values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
@@ -112,7 +113,7 @@ class Outputs(Mapping[str, Any]):
             else:
                 multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
             values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
-        return _switched(_chosen(name, variable, values), local.law, variable, group.active)
+        return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
 
 
 def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
@@ -121,6 +122,10 @@ def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
     return values[variable]
 
 
-def _switched(value: Any, law: AbstractConnector, variable: str, active: bool) -> Any:
+def _switched(value: Any, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Any) -> Any:
     """An inactive connector exerts nothing; its kinematic outputs go on."""
-    return jnp.zeros_like(value) if variable in law.exerted and not active else value
+    if variable not in law.exerted:
+        return value
+    if not group.active:
+        return jnp.zeros_like(value)
+    return value if on is None else jnp.where(on.reshape(on.shape + (1,) * (value.ndim - on.ndim)), value, 0)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ._arguments import check_number, check_solvable, check_times, check_ways, output_times, warn_of_single_precision
-from ._integrate import Adaptive, Fixed
+from ._integrate import Adaptive, Fixed, Grid
 from ._parameters import Path
 from ._projection import consistent, settle
 from ._replay import integrate
@@ -64,8 +64,11 @@ def simulate(
         )
     else:
         times = output_times(saveat, t0, t1)
-        if dt is not None:
-            method: Any = Fixed(one_step(solver, rtol), t0, t1, dt, times)
+        if dt is not None and system.structure.events:
+            steps = 2 * math.ceil((t1 - t0) / dt) + max_steps
+            method: Any = Adaptive(one_step(solver, rtol), Grid(t0, dt), t0, t1, times, steps)
+        elif dt is not None:
+            method = Fixed(one_step(solver, rtol), t0, t1, dt, times)
         else:
             method = Adaptive(one_step(solver, rtol), _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
         solution = _simulate(system, values, method, times)
@@ -80,8 +83,8 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     start = consistent(system, method.t0, *system.initial_state())
     run = integrate(method, system, method.step.start(system, method.t0, start.q, start.v))
     q, v = split(system, run.outputs)
-    if system.constrained and not method.on_grid:
-        q, v = jax.vmap(lambda t, q, v: settle(system, t, q, v))(jnp.asarray(times, q.dtype), q, v)
+    if system.constrained and not method.on_grid and method.step.on_constraints:
+        q, v = jax.vmap(lambda on, *x: settle(system.switched(on), *x))(run.on, jnp.asarray(times, q.dtype), q, v)
     q, v = (jnp.where(start.possible, x, jnp.nan) for x in (q, v))
     code = jnp.where(start.possible, run.status, Status.inconsistent_start.value)
     stats = dict(
@@ -92,7 +95,7 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
         start_moved=start.moved,
         start_turned=start.turned,
     )
-    return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats)
+    return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats, run.on, run.moments)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

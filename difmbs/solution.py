@@ -9,7 +9,7 @@ import numpy as np
 from ._errors import ParameterError, SimulationError
 from ._projection import consistent, violations
 from ._status import Status
-from ._structure import instance_names
+from ._structure import equation_names
 from .outputs import Outputs
 from .system import System
 
@@ -29,6 +29,14 @@ class Solution(eqx.Module):
     v: Any
     code: Any
     stats: dict[str, Any]
+    on: Any = None
+    moments: Any = None
+
+    @property
+    def events(self) -> dict[str, Any]:
+        """When each event happened last; NaN if it did not."""
+        groups = self.system.structure.events
+        return {group.name: self.moments[..., i] for i, group in enumerate(groups)}
 
     @property
     def status(self) -> Any:
@@ -51,7 +59,8 @@ class Solution(eqx.Module):
 
     def outputs(self, i: int) -> Outputs:
         """All named outputs at the i-th output time, of a single simulation."""
-        return Outputs(self.system, self.t[i], self.q[i], self.v[i])
+        system = self.system if self.on is None else self.system.switched(self.on[i])
+        return Outputs(system, self.t[i], self.q[i], self.v[i])
 
 
 @eqx.filter_jit
@@ -60,14 +69,16 @@ def _read(solution: Solution, name: str) -> Any:
         # A batch, whose members have parameters of their own.
         return eqx.filter_vmap(_read)(solution, name)
     system = solution.system
-    return jax.vmap(lambda t, q, v: Outputs(system, t, q, v)[name])(solution.t, solution.q, solution.v)
+    read = lambda on, *state: Outputs(system.switched(on), *state)[name]
+    return jax.vmap(read)(solution.on, solution.t, solution.q, solution.v)
 
 
 def raise_if_failed(solution: Solution) -> None:
     codes = np.asarray(solution.code)
-    if np.all(codes == Status.ok):
+    failed = (codes != Status.ok) & (codes != Status.event)
+    if not np.any(failed):
         return
-    first = np.argwhere(np.atleast_1d(codes) != Status.ok)[0][0]
+    first = np.argwhere(np.atleast_1d(failed))[0][0]
     status = Status(int(np.atleast_1d(codes)[first])).name
     # While gradients are taken, all that may be looked at is that it failed.
     traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution))
@@ -96,14 +107,7 @@ def _worst(solution: Solution, t: float | None) -> str:
     position, velocity = (np.asarray(x) for x in violations(system, t, start.q, start.v))
     on_position = bool(np.nanmax(position) > 1e-8 * np.abs(start.q).max())
     sizes, unit = (position, "m or rad") if on_position else (velocity, "m/s or rad/s")
-    owners = [
-        name
-        for number, (group, coupling) in enumerate(
-            zip(system.structure.constraints, system.structure.couplings, strict=True)
-        )
-        if group.active
-        for name in np.repeat(instance_names(system.structure, number), coupling.equations)
-    ]
+    owners = equation_names(system.structure)
     i = int(np.nanargmax(sizes))
     return f". Farthest off: '{owners[i]}', by {sizes[i]:.3g} {unit}"
 

@@ -48,6 +48,8 @@ class System(eqx.Module):
     gravity: Float[Array, "1 3"]
     stacks: tuple[Leaves, ...]
     structure: Structure = eqx.field(static=True)
+    on: Any = None
+    """The position of each switch; None: as at the start."""
 
     @property
     def constrained(self) -> bool:
@@ -84,7 +86,17 @@ class System(eqx.Module):
         for (stack, leaf), replaced in changes.items():
             stacks[stack][leaf] = _replace_rows(stacks[stack][leaf], replaced)
         *others, (gravity,) = (tuple(leaves) for leaves in stacks)
-        return System(gravity, tuple(others), self.structure)
+        return System(gravity, tuple(others), self.structure, self.on)
+
+    def switched(self, on: Any) -> "System":
+        """The system with its switches in these positions."""
+        return System(self.gravity, self.stacks, self.structure, on)
+
+    def is_on(self, group: ConnectorGroup) -> Any:
+        """The position of the switch of a group; None if it has none."""
+        if group.switch is None:
+            return None
+        return jnp.asarray(self.structure.switches[group.switch]) if self.on is None else self.on[group.switch]
 
     # Motion
 
@@ -150,12 +162,11 @@ class System(eqx.Module):
         for group, leaves in self.with_leaves("constraints"):
             if group.active:
                 local = self.local(world, group, leaves)
-                velocities.append(local.each(lambda x: x.velocity_residual(t)).reshape(-1))
-                of_velocity = local.law.on_velocity
-                position = (
-                    jnp.zeros_like(velocities[-1]) if of_velocity else local.each(lambda x: x.position_residual(t))
-                )
-                positions.append(position.reshape(-1))
+                velocities.append(local.each(lambda x: x.switched(x.velocity_residual(t))).reshape(-1))
+                if local.law.on_velocity:
+                    positions.append(jnp.zeros_like(velocities[-1]))
+                else:
+                    positions.append(local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1))
         return jnp.concatenate(positions), jnp.concatenate(velocities)
 
     def row_lengths(self, t: Any, q: Vector) -> Vector:
@@ -171,9 +182,9 @@ class System(eqx.Module):
     def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity
-        position = None if on_velocity else local.each(lambda x: x.position_residual(t)).reshape(-1)
-        velocity = local.each(lambda x: x.velocity_residual(t))
-        blocks = local.each(lambda x: x.constraint_jacobian(t))
+        position = None if on_velocity else local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1)
+        velocity = local.each(lambda x: x.switched(x.velocity_residual(t)))
+        blocks = local.each(lambda x: x.switched(x.constraint_jacobian(t)))
         instances, equations = velocity.shape
         jacobian = jnp.zeros((instances, equations, self.structure.velocity_count), dtype)
         for slot, block in zip(slots, blocks, strict=True):
@@ -185,7 +196,7 @@ class System(eqx.Module):
             position,
             velocity.reshape(-1),
             jacobian.reshape(instances * equations, -1),
-            local.each(lambda x: x.acceleration_bias(t)).reshape(-1),
+            local.each(lambda x: x.switched(x.acceleration_bias(t))).reshape(-1),
         )
 
     def inverse_mass(self, q: Vector, f: Vector) -> Vector:
@@ -210,12 +221,12 @@ class System(eqx.Module):
             local = self.local(world, group, leaves)
             of_group = local.each(lambda x: x.law.energy(t, x.config()))
             if group.active and of_group is not None:
-                energy += jnp.sum(of_group)
+                energy += jnp.sum(of_group if group.switch is None else jnp.where(local.on, of_group, 0))
         for group, leaves in self.with_leaves("fields"):
             field = self.field(world, group, leaves)
             of_field = field.law.energy(t, field.positions())
             if group.active and of_field is not None:
-                energy += of_field
+                energy += of_field if field.on is None else jnp.where(field.on, of_field, 0)
         return energy
 
     # Access by name
@@ -257,6 +268,7 @@ class System(eqx.Module):
             tuple(jax.tree.map(slot.rows.take, world.q[slot.body]) for slot in slots),
             tuple(slot.rows.take(world.v[slot.body]) for slot in slots),
             tuple(slot.port for slot in slots),
+            None if group.switch is None else jnp.broadcast_to(self.is_on(group), (len(slots[0].rows),)),
         )
 
     def part(self, world: World, name: str, part: Part) -> Local:
@@ -277,7 +289,7 @@ class System(eqx.Module):
             )
             for i, slot in enumerate(group.slots)
         )
-        return Field(with_ties(tree["element"], (JoinedBodies(sides),)), sides)
+        return Field(with_ties(tree["element"], (JoinedBodies(sides),)), sides, self.is_on(group))
 
     # Internals
 
@@ -321,6 +333,7 @@ class Field:
 
     law: Any
     sides: tuple[Local, ...]
+    on: Any = None
 
     def positions(self):
         return jnp.concatenate([side.each(lambda local: local.config()[0]) for side in self.sides])
@@ -333,7 +346,8 @@ class Field:
             return jnp.concatenate([side.each(lambda local: local.flow()[0]) for side in moved])
 
         _, transposed = jax.vjp(flows, tuple(side.v[0] for side in self.sides))
-        return transposed(self.law.forces(t, self.positions()))[0]
+        forces = self.law.forces(t, self.positions())
+        return transposed(forces if self.on is None else jnp.where(self.on, forces, 0))[0]
 
 
 def _read(stacks: Any, home: Home) -> Any:

@@ -338,7 +338,7 @@ def mixed_coordinates():
 
 WIRING = [
     row("class", r"'link': .*got the class SpringDamper itself", lambda: attach(mbs.SpringDamper, lambda m, a, b: (a, b))),
-    row("no element", r"'link': expected a body, connector or load.*got 3", lambda: attach(3)),
+    row("no element", r"'link': expected a body, connector, load or event.*got 3", lambda: attach(3)),
     row("opaque element", r"'link': expected a body.*got a Opaque", lambda: attach(Opaque())),
     row("sensor as element", r"'link': expected a body", lambda: attach(mbs.Position(1))),
     row("no markers", r"'link': SpringDamper needs between=\(marker0, marker1\), got between=None", lambda: attach(mbs.SpringDamper())),

@@ -262,3 +262,15 @@ def test_the_gradient_of_what_was_not_reached_is_not_zero():
         jax.grad(lambda k: mbs.simulate(SYSTEM, t1=10.0, max_steps=20, params={"spring": {"stiffness": k}}).q[-1, 0])(
             jnp.full(3, 50.0)
         )
+
+
+@pytest.mark.parametrize("run", ["fixed, outputs between steps", "adaptive"])
+def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
+    loss = lambda theta: misfit(theta, **RUNS[run])
+    expected = jax.grad(loss)(THETA)
+    # So little that only every tenth or so state is kept.
+    monkeypatch.setattr("difmbs._integrate._STORED", 100)
+    jax.clear_caches()
+    assert_close(jax.grad(loss)(THETA), expected, 1e-12)
+    assert_close(jax.jacfwd(loss)(THETA), expected, 1e-12)
+    jax.clear_caches()

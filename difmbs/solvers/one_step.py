@@ -7,7 +7,7 @@ that a step with many outputs costs hardly more than one without. Step size and 
 
 import abc
 import dataclasses
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import diffrax
 import equinox as eqx
@@ -39,9 +39,13 @@ class Step(NamedTuple):
 
 
 class AbstractOneStep(eqx.Module):
-    """The state begins with q and v; a method may add what it carries from step to step."""
+    """The state begins with q and v; a method may add what it carries from step to step.
+
+    `on_constraints`: whether it brings q and v back onto the constraints on both levels.
+    """
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
+    on_constraints: ClassVar[bool] = True
 
     @property
     def error_order(self) -> Any:
@@ -267,6 +271,7 @@ class Implicit(AbstractOneStep):
     """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged."""
 
     solver: AbstractNewmark
+    on_constraints: ClassVar[bool] = False
 
     def start(self, system, t, q, v):
         return newmark.start(self.solver, system, t, q, v)

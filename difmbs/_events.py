@@ -1,0 +1,177 @@
+"""Watching for events, and what they do to the state."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._projection import settle
+from .equations import derivative, split
+from .outputs import Outputs
+from .solvers import AbstractOneStep
+from .system import System
+
+_TRIES = 8
+_CLOSE = 1e-8
+_SLIVER = 1e-6
+
+
+def elements(system: System) -> list[Any]:
+    """The events, with their parameters."""
+    instances = [group.stack.instances(leaves)["element"] for group, leaves in system.with_leaves("events")]
+    return [jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, event) for event in instances]
+
+
+def values(system: System, t: Any, y: Any) -> Any:
+    """What crosses zero when each event happens."""
+    q, v = split(system, y)
+    t = jnp.asarray(t, q.dtype)
+
+    def value(when):
+        return jnp.asarray(when(t, Outputs(system, t, q, v)), q.dtype) if callable(when) else t - when
+
+    return jnp.stack([value(event.when) for event in elements(system)])
+
+
+def rates(system: System, t: Any, y: Any) -> Any:
+    """d/dt of `values` along the motion."""
+    y = jnp.concatenate(split(system, y))
+    slope = derivative(t, y, system)
+    return jax.jvp(lambda t, y: values(system, t, y), (t, y), (jnp.ones_like(t), slope))[1]
+
+
+def directions(system: System) -> Any:
+    """Of each event 1, -1 or 0 for both; a time is only passed once."""
+    return jnp.asarray([1 if not callable(e.when) else e.direction for e in elements(system)])
+
+
+def after(system: System, number: Any) -> tuple[Any, Any]:
+    """The switches after an event, and whether the simulation ends."""
+    stop = jnp.asarray([event.stop for event in elements(system)])
+    return _set(system)[number], stop[number]
+
+
+def effective(system: System) -> Any:
+    """Which events would change anything: one that only sets switches would not if they are set already."""
+    more = jnp.asarray([event.stop or event.jump is not None or not event.switch for event in elements(system)])
+    return more | jnp.any(_set(system) != system.on[None], axis=1)
+
+
+def _set(system: System) -> Any:
+    """The switches after each event."""
+    events = system.structure.events
+    rows = [[dict(group.switches).get(i, -1) for i in range(len(system.on))] for group in events]
+    wanted = jnp.asarray(np.asarray(rows, int).reshape(len(events), len(system.on)))
+    return jnp.where(wanted < 0, system.on[None], wanted > 0)
+
+
+def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -> tuple[Any, Any]:
+    """The state after an event that happens at t in state y, and its time.
+
+    The event may be a little before or after t. Its time moves with the event's function, and because the motion before
+    and after it differ, so does the state at a fixed time after it; both to first order.
+    """
+    held = lax.stop_gradient
+    core = jnp.concatenate(split(system, y))
+    # Just before, so that a force that jumps at this time still has its old value.
+    before = t - 8 * jnp.finfo(y.dtype).eps * jnp.maximum(jnp.abs(t), 1)
+    rate = jax.tree.map(held, rates(system, before, core))[number]
+    value = values(system, t, core)[number]
+    shift = -value / rate
+    moment = t + shift
+    core = core + shift * held(derivative(before, core, system))
+    following = system.switched(after(system, number)[0])
+    q, v = lax.switch(number, [_jump(event) for event in elements(system)], moment, *split(system, core))
+    q, v = settle(following, moment, q, v)
+    core = jnp.concatenate([q, v])
+    core = core - shift * held(derivative(moment, core, following))
+    return step.start(following, t, *split(system, core)), moment
+
+
+def _jump(event: Any) -> Any:
+    if event.jump is None:
+        return lambda t, q, v: (q, v)
+
+    def jump(t, q, v):
+        after = event.jump(t, q, v)
+        return tuple(jnp.asarray(new, old.dtype).reshape(old.shape) for new, old in zip(after, (q, v), strict=True))
+
+    return jump
+
+
+class Watch(NamedTuple):
+    """What is known of the events: on which side of zero each is, which one is aimed at and where it is expected,
+    which one is due, the switches, and when each happened last."""
+
+    side: Any
+    aim: Any
+    target: Any
+    tries: Any
+    due: Any
+    on: Any
+    moments: Any
+
+    @classmethod
+    def start(cls, system: System, t: Any, y: Any) -> "Watch":
+        on = jnp.asarray(system.structure.switches, bool).reshape(-1)
+        side = jnp.sign(values(system.switched(on), t, y))
+        none = jnp.full((), -1)
+        return cls(side, none, t, jnp.zeros((), int), none, on, jnp.full(side.shape, jnp.nan, y.dtype))
+
+    def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["Watch", Any]:
+        """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
+        now = values(system, end, y)
+        side = jnp.where(now == 0, self.side, jnp.sign(now))
+        ways = directions(system).astype(side.dtype)
+        crossed = keep & (side != self.side) & ((ways == 0) | (ways == side)) & (self.side != 0) & effective(system)
+
+        def aimed():
+            """The attempt ended where the event was expected: is it there?"""
+            rate = rates(system, end, y)[self.aim]
+            change = -now[self.aim] / rate
+            there = (jnp.abs(change) <= _CLOSE * (end - t)) | (self.tries >= _TRIES)
+            new = self._replace(
+                side=jnp.where(there, self.side.at[self.aim].multiply(-1), self.side),
+                aim=jnp.where(there, -1, self.aim),
+                target=jnp.maximum(end + change, t),
+                tries=self.tries + 1,
+                due=jnp.where(there, self.aim, -1),
+            )
+            return new, ~there
+
+        def searched():
+            """Somewhere in the step: where the first of those that happen in it is, from the interpolated motion."""
+            reached = lambda time: crossed & (jnp.sign(values(system, time, between(time))) == side)
+
+            def halve(_, bracket):
+                low, high = bracket
+                middle = 0.5 * (low + high)
+                inside = jnp.any(reached(middle))
+                return jnp.where(inside, low, middle), jnp.where(inside, middle, high)
+
+            _, high = lax.fori_loop(0, 52, halve, (t, end))
+            first = jnp.argmax(jnp.where(jnp.any(reached(high)), reached(high), crossed))
+            # At the very start of the step: it is due at once, a step to it would be all rounding error.
+            at_once = high - t <= _SLIVER * (end - t)
+            number = first.astype(self.aim.dtype)
+            new = self._replace(
+                side=jnp.where(at_once, self.side.at[first].multiply(-1), self.side),
+                aim=jnp.where(at_once, -1, number),
+                target=high,
+                tries=jnp.zeros((), int),
+                due=jnp.where(at_once, number, -1),
+            )
+            return new, jnp.asarray(True)
+
+        def nothing_there():
+            return self._replace(side=jnp.where(keep, side, self.side), aim=jnp.full_like(self.aim, -1)), jnp.asarray(
+                False
+            )
+
+        def unaimed():
+            return lax.cond(jnp.any(crossed), searched, nothing_there)
+
+        return lax.cond(keep & (self.aim >= 0), aimed, unaimed)

@@ -1,0 +1,216 @@
+"""Events: found exactly, acted upon, and accounted for in derivatives."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+# What a run with steps of this size reaches: RK4 on smooth motion between the events.
+RUNS = {
+    "fixed": dict(dt=5e-3),
+    "adaptive": dict(rtol=1e-10, atol=1e-12),
+    "generalized-alpha": dict(dt=5e-3, solver=mbs.GeneralizedAlpha()),
+}
+
+
+class Reaches(eqx.Module):
+    """A body's first coordinate reaches a position."""
+
+    position: jax.Array
+    body: str = eqx.field(static=True)
+
+    def __call__(self, t, outputs):
+        return outputs[f"{self.body}.position"][0] - self.position
+
+
+def balls():
+    model = mbs.Model()
+    for name, position, velocity in (("a", 0.0, 2.0), ("b", 1.0, 0.5)):
+        model.add(name, mbs.Mass1D(1.0), position=position, velocity=velocity)
+    meet = lambda t, outputs: (outputs["b.position"] - outputs["a.position"])[0]
+    model.add("hit", mbs.Event(meet, direction=-1, jump=lambda t, q, v: (q, v[::-1])))
+    return model.assemble()
+
+
+BALLS = balls()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_two_elastic_balls_exchange_their_lines(run):
+    def end(x):
+        x1, x2, v0, u0 = x
+        params = {"a": {"position": x1, "velocity": v0}, "b": {"position": x2, "velocity": u0}}
+        return mbs.simulate(BALLS, t1=1.0, saveat=[0.5, 1.0], params=params, **RUNS[run])
+
+    x = jnp.array([0.0, 1.0, 2.0, 0.5])
+    solution = end(x)
+    np.testing.assert_allclose(solution.events["hit"], 2 / 3, rtol=1e-12)
+    np.testing.assert_allclose(solution.q[-1], [1.5, 2.0], rtol=1e-12)
+    forwards = jax.jit(jax.jacfwd(lambda x: (end(x).q[-1], end(x).events["hit"])))(x)
+    backwards = jax.jit(jax.jacrev(lambda x: (end(x).q[-1], end(x).events["hit"])))(x)
+    for gradients in (forwards, backwards):
+        np.testing.assert_allclose(gradients[0], [[0, 1, 0, 1], [1, 0, 1, 0]], atol=1e-10)
+        # t = (x2 - x1) / (v0 - u0)
+        np.testing.assert_allclose(gradients[1], np.array([-1, 1, -2 / 3, 2 / 3]) / 1.5, rtol=1e-10)
+
+
+def oscillator():
+    model = mbs.Model()
+    mass = model.add("mass", mbs.MassPoint(mass=1.0), position=(2.0, 0, 0))
+    model.add("soft", mbs.SpringDamper(1.0, 4.0), between=(model.ground, mass))
+    model.add("hard", mbs.SpringDamper(1.0, 5.0), between=(model.ground, mass), active=False)
+    switch = {"soft": False, "hard": True}
+    model.add("click", mbs.Event(Reaches(jnp.asarray(1.4), "mass"), direction=-1, switch=switch))
+    return model.assemble()
+
+
+OSCILLATOR = oscillator()
+
+
+def exact(x0, k, switch_at, hard, t):
+    """Position and velocity of the oscillator about 1 whose stiffness changes from k to hard at a position."""
+    w, u = np.sqrt(k), switch_at - 1
+    moment = np.arccos(u / (x0 - 1)) / w
+    speed = -(x0 - 1) * w * np.sin(w * moment)
+    v = np.sqrt(hard)
+    s = t - moment
+    return 1 + u * np.cos(v * s) + speed / v * np.sin(v * s), -u * v * np.sin(v * s) + speed * np.cos(v * s)
+
+
+@pytest.mark.parametrize("run", ["fixed", "adaptive"])
+def test_a_switch_that_a_mass_on_a_spring_hits(run):
+    x = np.array([2.0, 4.0, 1.4, 5.0])
+
+    def end(x):
+        params = {
+            "mass": {"position": jnp.stack([x[0], 0 * x[0], 0 * x[0]])},
+            "soft": {"stiffness": x[1]},
+            "hard": {"stiffness": x[3]},
+            "click": {"when": {"position": x[2]}},
+        }
+        return mbs.simulate(OSCILLATOR, t1=1.2, saveat=[0.3, 1.2], params=params, **RUNS[run])
+
+    solution = end(x)
+    np.testing.assert_allclose(solution.q[-1, 0], exact(*x, 1.2)[0], rtol=1e-9)
+    assert solution["soft.force_local"][1] == 0 != solution["hard.force_local"][1]
+    assert solution["hard.force_local"][0] == 0 != solution["soft.force_local"][0]
+    h = 1e-6
+    wanted = [(exact(*(x + h * e), 1.2)[0] - exact(*(x - h * e), 1.2)[0]) / (2 * h) for e in np.eye(4)]
+    backwards = jax.jit(jax.grad(lambda x: end(x).q[-1, 0]))(x)
+    forwards = jax.jit(jax.jacfwd(lambda x: end(x).q[-1, 0]))(x)
+    # The quotients of the closed form are good to 1e-9.
+    np.testing.assert_allclose(backwards, wanted, rtol=1e-8)
+    np.testing.assert_allclose(forwards, backwards, rtol=1e-11)
+
+
+def released(solver=None, **run):
+    """A pendulum whose rod is cut at a time: from there on a throw."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint(mass=2.0), position=(1.0, 0, 0))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("cut", mbs.Event(0.4, switch={"rod": False}))
+    system = model.assemble()
+    return lambda when: mbs.simulate(
+        system, t1=0.7, saveat=[0.4, 0.7], params={"cut": {"when": when}}, solver=solver, **run
+    )
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_pendulum_that_is_cut_loose(run):
+    fly = released(**RUNS[run])
+    solution = fly(0.4)
+    q, v = solution.q[0], solution.v[0]
+    flight = 0.3
+    np.testing.assert_allclose(solution.q[1], q + v * flight - 0.5 * np.array([0, 9.81, 0]) * flight**2, rtol=1e-10)
+    assert solution["rod.force"][0] > 0 == solution["rod.force"][1]
+    # Cut later by dt, the bob has been accelerated by the rod for so much longer.
+    rod = -solution["rod.force"][0] * q / 2.0
+    gradient = jax.jit(jax.jacfwd(lambda when: fly(when).q[1]))(0.4)
+    np.testing.assert_allclose(gradient, rod * flight, rtol=1e-4 if run == "generalized-alpha" else 1e-8)
+    if run == "fixed":
+        backwards = jax.jit(jax.grad(lambda when: jnp.sum(fly(when).q[1])))(0.4)
+        np.testing.assert_allclose(backwards, np.sum(gradient), rtol=1e-12)
+
+
+def test_a_rope_that_gets_taut_takes_the_speed_along_it():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint(mass=1.0), position=(0.6, 0, 0))
+    model.add("rope", mbs.DistanceConstraint(1.0), between=(model.ground, bob), active=False)
+    model.sense("length", mbs.Output("rope", "distance"))
+    model.add("taut", mbs.Event(lambda t, outputs: outputs["length"] - 1.0, direction=1, switch={"rope": True}))
+    system = model.assemble()
+    solution = mbs.simulate(system, t1=1.0, saveat=[0.2, 1.0])
+    moment = np.sqrt(2 * 0.8 / 9.81)
+    np.testing.assert_allclose(solution.events["taut"], moment, rtol=1e-12)
+    np.testing.assert_allclose(solution["length"][-1], 1.0, rtol=1e-12)
+    # At (0.6, -0.8) it falls with g t; 0.6 of that is across the rope and stays.
+    energy = 0.5 * (0.6 * 9.81 * moment) ** 2 - 9.81 * 0.8
+    found = 0.5 * np.sum(solution.v[-1] ** 2) + 9.81 * solution.q[-1, 1]
+    np.testing.assert_allclose(found, energy, rtol=1e-8)
+
+
+def test_an_event_ends_the_simulation():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    ball = model.add("ball", mbs.MassPoint(mass=1.0), position=(0, 2.0, 0))
+    model.add("ground contact", mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, stop=True))
+    model.sense("height", mbs.Position(ball))
+    system = model.assemble()
+    fall = lambda h, **run: mbs.simulate(
+        system, t1=5.0, params={"ball": {"position": jnp.stack([0 * h, h, 0 * h])}}, saveat=[0.1, 5.0], **run
+    )
+    solution = fall(2.0)
+    assert solution.status == "event"
+    np.testing.assert_allclose(solution.stats["time"], np.sqrt(4 / 9.81), rtol=1e-12)
+    assert np.all(np.isfinite(solution.q[0]))
+    assert np.all(np.isnan(solution.q[1]))
+
+
+def test_a_bouncing_ball_and_a_batch_of_them():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    model.add("ball", mbs.MassPoint(mass=1.0), position=(0, 1.0, 0))
+    bounce = mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, jump=lambda t, q, v: (q, -0.8 * v))
+    model.add("bounce", bounce)
+    system = model.assemble()
+
+    def height(h):
+        params = {"ball": {"position": jnp.stack([0 * h, h, 0 * h])}}
+        return mbs.simulate(system, t1=1.6, saveat=[1.6], params=params, dt=0.02).q[0, 1]
+
+    def exact(h):
+        first = np.sqrt(2 * h / 9.81)
+        speed, t = 9.81 * first, 1.6 - first
+        while True:
+            speed *= 0.8
+            if t < 2 * speed / 9.81:
+                return speed * t - 0.5 * 9.81 * t**2
+            t -= 2 * speed / 9.81
+
+    heights = jnp.array([0.5, 1.0, 2.0])
+    batch = jax.jit(jax.vmap(jax.value_and_grad(height)))(heights)
+    np.testing.assert_allclose(batch[0], [exact(h) for h in heights], rtol=1e-9)
+    e = 1e-6
+    np.testing.assert_allclose(batch[1], [(exact(h + e) - exact(h - e)) / (2 * e) for h in heights], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("event", "match"),
+    [
+        (dict(when=1.0, switch={"sprung": True}), "'e': there is no connector 'sprung'. Did you mean 'spring'"),
+        (dict(when=1.0, switch={"spring": 1}), "'e': switch must be a dict of connectors and True or False"),
+        (dict(when=1.0, switch="spring"), "'e': switch must be a dict"),
+        (dict(when=1.0, direction=2), "'e': direction must be -1, 0 or 1, got 2"),
+        (dict(when=1.0, stop="yes"), "'e': stop must be True or False"),
+        (dict(when=1.0, jump=3), "'e': jump must be a function"),
+        (dict(when="soon"), "'e': when must be"),
+        (dict(when=np.nan), "'e': when.*finite"),
+    ],
+)
+def test_bad_events_are_refused_by_name(event, match):
+    model = mbs.Model()
+    mass = model.add("mass", mbs.MassPoint(mass=1.0), position=(1, 0, 0))
+    model.add("spring", mbs.SpringDamper(1.0, 4.0), between=(model.ground, mass))
+    with pytest.raises((mbs.ModelError, mbs.ParameterError), match=match):
+        model.add("e", mbs.Event(**event))

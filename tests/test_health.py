@@ -1,0 +1,78 @@
+"""Checks of motions and gradients, on healthy and on sick ones."""
+
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+
+def pendulum(damping=0.0):
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint(mass=2.0), position=(1.0, 0, 0))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("spring", mbs.SpringDamper(1.0, 30.0, damping), between=(model.ground.at(0.0, 1.0, 0), bob))
+    model.sense("tip", mbs.Position(bob))
+    return model.assemble()
+
+
+SYSTEM, DAMPED = pendulum(), pendulum(2.0)
+TIMES = np.linspace(0, 1, 201)
+
+
+def test_a_sound_motion_is_found_sound():
+    health = mbs.check(mbs.simulate(SYSTEM, t1=1.0, saveat=TIMES, rtol=1e-10, atol=1e-12))
+    assert health.position < 1e-12
+    assert health.velocity < 1e-11
+    assert health.acceleration < 1e-10
+    assert np.abs(health.work).max() < 1e-10
+    assert health.balance < 1e-7
+    assert health.worst["position"] == "rod"
+    assert "energy" in str(health)
+
+
+def test_dampers_do_work_that_is_accounted_for():
+    health = mbs.check(mbs.simulate(DAMPED, t1=1.0, saveat=TIMES, rtol=1e-10, atol=1e-12))
+    assert health.work[-1] < -0.5
+    # Simpson's rule on 200 intervals.
+    assert health.balance < 1e-5 < health.quadrature
+
+
+def test_sick_motions_are_found_sick():
+    # The energy of large steps, and velocities that index 3 leaves off the constraints.
+    coarse = mbs.check(mbs.simulate(SYSTEM, t1=1.0, dt=0.02, saveat=TIMES[::4], solver=mbs.GeneralizedAlpha(0.2)))
+    assert coarse.balance > 1e-3
+    assert coarse.velocity > 1e-5 > 1e-8 > coarse.position
+
+
+def test_certificates_tell_right_gradients_from_wrong_ones():
+    def right(params):
+        return mbs.simulate(DAMPED, t1=0.3, dt=1e-2, saveat=[0.1, 0.3], params=params)["tip"]
+
+    @jax.custom_jvp
+    def halved(x):
+        return x
+
+    halved.defjvp(lambda primals, tangents: (primals[0], 0.5 * tangents[0]))
+    params = {"spring": {"stiffness": 30.0, "damping": 2.0}, "rod": {"distance": 1.0}}
+    certificate = mbs.certify(right, params)
+    assert certificate.adjoint < 1e-12
+    assert certificate.difference < 1e-7
+    wrong = mbs.certify(lambda p: halved(right(p)), params)
+    assert wrong.difference > 0.1
+    assert "reverse" in str(wrong)
+
+
+@pytest.mark.parametrize("what", [3, None, "solution"])
+def test_only_solutions_are_checked(what):
+    # The type checker of the tests is quicker.
+    with pytest.raises((mbs.SimulationError, jaxtyping.TypeCheckError), match="Solution"):
+        mbs.check(what)
+
+
+def test_batches_are_not_checked():
+    run = lambda k: mbs.simulate(SYSTEM, t1=0.1, dt=1e-2, saveat=[0.1], params={"spring": {"stiffness": k}})
+    with pytest.raises(mbs.SimulationError, match="one finished simulation"):
+        mbs.check(jax.vmap(run)(jnp.array([1.0, 2.0])))
