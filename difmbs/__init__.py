@@ -49,7 +49,11 @@ from .health import Certificate as Certificate
 from .health import Health as Health
 from .health import certify as certify
 from .health import check as check
+from .linearize import Linearization as Linearization
+from .linearize import linearize as linearize
 from .model import Model as Model
+from .modes import Modes as Modes
+from .modes import modes as modes
 from .outputs import Outputs as Outputs
 from .sensors import Acceleration as Acceleration
 from .sensors import AngularVelocity as AngularVelocity
@@ -62,5 +66,7 @@ from .solution import Solution as Solution
 from .solvers import GeneralizedAlpha as GeneralizedAlpha
 from .solvers import RungeKutta4 as RungeKutta4
 from .solvers import TrapezoidalIndex2 as TrapezoidalIndex2
+from .statics import Equilibrium as Equilibrium
+from .statics import static_equilibrium as static_equilibrium
 from .system import ConstraintLevels as ConstraintLevels
 from .system import System as System

@@ -1,4 +1,4 @@
-"""The arguments of `simulate`, checked on plain values before anything is compiled."""
+"""The arguments of simulations and analyses, checked on plain values before anything is compiled."""
 
 import functools
 import math
@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._errors import SimulationError
-from ._parameters import as_array, is_numbers, show
+from ._parameters import Path, as_array, is_numbers, show
+from ._types import Params
 from .solvers import AbstractNewmark, RungeKutta4
 from .system import System
 
@@ -43,9 +44,41 @@ def check_number(name: str, value: Any) -> float:
     return float(number)
 
 
-def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
+def check_whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise SimulationError(f"{name} must be a whole number from 1 on, got {show(value)}.")
+    return int(value)
+
+
+def check_system(function: str, system: Any) -> None:
     if not isinstance(system, System):
-        raise SimulationError(f"simulate takes a System, got {type(system).__name__}. Call model.assemble() first.")
+        raise SimulationError(f"{function} takes a System, got {type(system).__name__}. Call model.assemble() first.")
+
+
+def check_state(name: str, value: Any, size: int) -> Any:
+    """Coordinates or velocity coordinates of a system, as an array."""
+    state = as_array(value)
+    if not is_numbers(state) or state.shape != (size,):
+        got = f"shape {state.shape}" if is_numbers(state) else show(value)
+        raise SimulationError(f"{name} must be numbers of shape ({size},), got {got}.")
+    if not isinstance(state, jax.core.Tracer) and not np.all(np.isfinite(state)):
+        raise SimulationError(f"{name}[{np.argmin(np.isfinite(state))}] is not finite.")
+    return state
+
+
+def with_numbers(system: System, params: Params | None) -> tuple[System, dict[Path, Any]]:
+    """The system and the parameters that are still to be put in.
+
+    Plain numbers are put in at once, so that any choice of them runs the same program.
+    """
+    values = {} if params is None else system.check_params(params)
+    if any(isinstance(x, jax.core.Tracer) for x in values.values()):
+        return system, values
+    return system.with_values(values), {}
+
+
+def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
+    check_system("simulate", system)
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
     one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK, AbstractNewmark))
@@ -65,8 +98,7 @@ def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol
                 f"rtol = {rtol} cannot be reached in single precision. Switch on double precision with "
                 'jax.config.update("jax_enable_x64", True) before building the model, or pass rtol=1e-6 or larger.'
             )
-    if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
-        raise SimulationError(f"max_steps must be a whole number from 1 on, got {show(max_steps)}.")
+    check_whole("max_steps", max_steps)
 
 
 def check_ways(saveat: Any, adjoint: Any) -> None:

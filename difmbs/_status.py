@@ -14,3 +14,4 @@ class Status(enum.IntEnum):
     singular = 5
     inconsistent_start = 6
     event = 7
+    no_equilibrium = 8

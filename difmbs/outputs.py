@@ -24,14 +24,15 @@ class Outputs(Mapping[str, Any]):
     """The outputs of a system in one state, by name: `outputs["tip"]`, `outputs["spring.force"]`.
 
     A sensor has its name; an output variable of an element is "element.variable". Evaluated when asked for.
+    `accelerations`: accelerations and multipliers that are known; None: those of the equations of motion.
     """
 
-    def __init__(self, system: System, t: Any, q: Vector, v: Vector):
+    def __init__(self, system: System, t: Any, q: Vector, v: Vector, *, accelerations: Any = None):
         self.system = system
         self.t = jnp.asarray(t, q.dtype)
         self.q = q
         self.v = v
-        self._accelerations: Any = None
+        self._accelerations = accelerations
 
     def __getitem__(self, name: str) -> Any:
         readings = self.system.structure.readings

@@ -14,20 +14,20 @@ from . import cases
 
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
-    {"_errors", "_status", "_types", "_xla", "_ranges", "linalg"},
-    {"_parameters", "_rotations", "_index"},
+    {"_errors", "_status", "_types", "_xla", "_ranges", "_spectrum", "linalg"},
+    {"_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
     {"bodies", "connectors", "sensors", "event"},
     {"_groups", "_markers"},
     {"_structure"},
     {"system", "_layout"},
     {"_coupling", "_problems"},
-    {"_assembly", "equations", "_newton", "_projection"},
-    {"outputs", "solvers"},
+    {"_assembly", "equations", "_newton", "_projection", "_rest"},
+    {"outputs", "solvers", "_search"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
-    {"_replay", "health"},
-    {"simulate"},
+    {"_replay", "health", "linearize"},
+    {"simulate", "statics", "modes"},
     {"__init__"},
 ]
 

@@ -1,0 +1,317 @@
+"""Statics: against closed forms and Exudyn, from any start, with derivatives; refusals by name."""
+
+import functools
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import difmbs as mbs
+from difmbs._arguments import warn_of_single_precision
+from difmbs.statics import _raise_if_failed, _searched
+
+G = 9.81
+WAYS = {
+    "forward over forward": lambda f: jax.jacfwd(jax.jacfwd(f)),
+    "forward over reverse": lambda f: jax.jacfwd(jax.jacrev(f)),
+    "reverse over forward": lambda f: jax.jacrev(jax.jacfwd(f)),
+    "reverse over reverse": lambda f: jax.jacrev(jax.jacrev(f)),
+}
+
+
+@functools.cache
+def net_data():
+    return json.loads((Path(__file__).parent / "data" / "net_5x5.json").read_text())
+
+
+@functools.cache
+def net():
+    """The net of tests/data/net_5x5.json."""
+    p = net_data()["parameters"]
+    grid = list(np.ndindex(5, 5))
+    free = [node for node in grid if not set(node) <= {0, 4}]
+    model = mbs.Model(gravity=(0, 0, -p["g"]))
+    masses = model.add("mass", mbs.MassPoint(np.full(21, p["m"])), position=[(*node, 0.0) for node in free])
+    ends = {n: masses[free.index(n)] if n in free else model.ground.at(*map(float, n)) for n in grid}
+    pairs = [(n, m) for n in grid for m in ((n[0] + 1, n[1]), (n[0], n[1] + 1)) if m in ends]
+    springs = mbs.SpringDamper(np.full(40, p["L0"]), np.full(40, p["k"]))
+    model.add("spring", springs, between=([ends[n] for n, _ in pairs], [ends[m] for _, m in pairs]))
+    model.add("load", mbs.Force((0.3, 0.1, -2.0)), on=masses[free.index((2, 1))])
+    return model.assemble()
+
+
+@functools.cache
+def rods(n=5):
+    """Point masses in a row of rods, laid out straight and level, with a load on the last one."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    position = np.zeros((n, 3))
+    position[:, 0] = 0.2 * np.arange(1, n + 1)
+    masses = model.add("mass", mbs.MassPoint(np.linspace(0.1, 0.3, n)), position=position)
+    model.add("rod", mbs.DistanceConstraint(np.full(n, 0.2)), between=([model.ground, masses[:-1]], masses))
+    model.add("load", mbs.Force((1.5, 0.5, -0.7)), on=masses[n - 1])
+    model.sense("tip", mbs.Position(masses[n - 1]))
+    return model.assemble()
+
+
+@functools.cache
+def pendulum():
+    model = mbs.Model(gravity=(0, -G, 0))
+    bob = model.add("bob", mbs.MassPoint2D(2.0), position=(0.5, 0.1))
+    model.add("rod", mbs.DistanceConstraint(0.5), between=(model.ground, bob))
+    return model.assemble()
+
+
+@functools.cache
+def linkage():
+    """A hinged arm on a spring that carries a mass on a rod: every kind of parameter counts."""
+    model = mbs.Model(gravity=(0.4, -G, 0))
+    arm = model.add("arm", mbs.RigidBody2D(1.2, 0.1, center_of_mass=(0.02, -0.01)), position=(0.5, 0.1), angle=0.2)
+    bob = model.add("bob", mbs.MassPoint2D(0.7), position=(1.1, -0.4))
+    model.add("hinge", mbs.RevoluteJoint2D(), between=(model.ground.at(0.02, 0.01), arm.at(-0.5, 0.01, 0)))
+    model.add("rod", mbs.DistanceConstraint(0.5), between=(arm.at(0.5, 0.02, 0), bob))
+    model.add(
+        "spring", mbs.SpringDamper(0.6, 90.0, 1.0, 0.3), between=(model.ground.at(0.3, 0.9), arm.at(0.3, 0.05, 0))
+    )
+    model.add("push", mbs.Force((1.0, 0.3, 0.0)), on=bob)
+    return model.assemble()
+
+
+def all_outputs(system, params, **options):
+    """Numbers that depend on all parameters of `linkage`: coordinates, multipliers, a force."""
+    rest = mbs.static_equilibrium(system, params=params, **options)
+    return jnp.concatenate([rest.q, rest["hinge.force"], rest["rod.force"][None], rest["spring.force_local"][None]])
+
+
+def in_direction(params, seed=0):
+    """A random change of all parameters, in proportion to their size."""
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape) * (0.1 + np.abs(x))), params)
+
+
+def shifted(params, direction, h):
+    return jax.tree.map(lambda x, d: x + h * d, params, direction)
+
+
+def test_net_equals_exudyn():
+    rest = mbs.static_equilibrium(net())
+    assert rest.status == "ok"
+    # Both solve to rounding, cond(K) = 1e3; Exudyn's residual is 2e-13 N.
+    np.testing.assert_allclose(rest["mass.position"], net_data()["values"]["position"], atol=1e-12)
+
+
+@pytest.mark.parametrize("load_steps", [1, 3])
+def test_chain_of_rods_hangs_along_the_forces(load_steps):
+    """Rod i points along all that hangs on it, and bears its size."""
+    system = rods()
+    rest = mbs.static_equilibrium(system, load_steps=load_steps)
+    weights = np.outer(np.linspace(0.1, 0.3, 5), [0, -G, 0])
+    tension = np.cumsum(weights[::-1], axis=0)[::-1] + [1.5, 0.5, -0.7]
+    size = np.linalg.norm(tension, axis=1, keepdims=True)
+    # To rounding, in a system whose stiffness comes from tension alone.
+    np.testing.assert_allclose(rest["mass.position"], np.cumsum(0.2 * tension / size, axis=0), atol=1e-12)
+    np.testing.assert_allclose(rest["rod.force"], size[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(rest.multipliers["rod"], size[:, 0], rtol=1e-12)
+    np.testing.assert_array_equal(rest["tip"], rest["mass.position"][-1])
+
+
+def test_outputs_are_those_of_a_state_at_rest():
+    system = rods()
+    rest = mbs.static_equilibrium(system)
+    moving = mbs.Outputs(system, 0.0, rest.q, jnp.zeros(15))
+    np.testing.assert_allclose(rest["rod.force"], moving["rod.force"], rtol=1e-12)
+    for quantity in ("velocity", "acceleration"):
+        np.testing.assert_array_equal(rest[f"mass.{quantity}"], np.zeros((5, 3)))
+    with pytest.raises(mbs.ParameterError, match=r"there is no sensor or element 'tp'. Did you mean 'tip'"):
+        rest["tp"]
+
+
+def test_functions_of_time_are_frozen():
+    """A rod whose length accelerates: the forces are those of rest, not of the motion."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    bob = model.add("bob", mbs.MassPoint2D(2.0), position=(0.0, -1.0))
+    model.add("rod", mbs.DistanceConstraint(lambda t: 1 + t**2), between=(model.ground, bob))
+    rest = mbs.static_equilibrium(model.assemble(), t=2.0)
+    np.testing.assert_allclose(rest["bob.position"], [0, -5.0, 0], atol=1e-12)
+    np.testing.assert_allclose(rest["rod.force"], 2 * G, rtol=1e-12)
+
+
+def test_from_any_start_but_the_top_a_pendulum_comes_to_hang():
+    angle = jnp.linspace(0.01, 3.13, 24)
+    start = 0.5 * jnp.stack([jnp.sin(angle), -jnp.cos(angle)], axis=-1)
+    batch = jax.vmap(lambda p: mbs.static_equilibrium(pendulum(), params={"bob": {"position": p}}))(start)
+    assert set(batch.status) == {"ok"}
+    np.testing.assert_allclose(batch.q, np.tile([0.0, -0.5], (24, 1)), atol=1e-12)
+    np.testing.assert_allclose(batch["rod.force"], np.full(24, 2 * G), rtol=1e-12)
+    top = mbs.static_equilibrium(pendulum(), params={"bob": {"position": [0.0, 0.5]}})
+    np.testing.assert_allclose(top.q, [0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(top["rod.force"], -2 * G, rtol=1e-12)
+
+
+def test_hinged_arm_under_torque():
+    """m g a cos(angle) = torque, and the hinge bears the weight."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    arm = model.add("arm", mbs.RigidBody2D(2.0, 0.3), position=(0.4, 0))
+    model.add("hinge", mbs.RevoluteJoint2D(), between=(model.ground, arm.at(-0.4, 0, 0)))
+    model.add("torque", mbs.Torque((0, 0, 3.0)), on=arm)
+    system = model.assemble()
+    rest = mbs.static_equilibrium(system)
+    angle = -np.arccos(3.0 / (2.0 * G * 0.4))
+    np.testing.assert_allclose(rest["arm.rotation"], angle, rtol=1e-12)
+    np.testing.assert_allclose(rest["arm.position"], [0.4 * np.cos(angle), 0.4 * np.sin(angle), 0], atol=1e-12)
+    np.testing.assert_allclose(rest["hinge.force"], [0, -2.0 * G], atol=1e-11)
+    slope = jax.grad(lambda x: mbs.static_equilibrium(system, params={"torque": {"load_vector": x}}).q[2])(
+        jnp.array([0, 0, 3.0])
+    )
+    np.testing.assert_allclose(slope, [0, 0, -1 / (2.0 * G * 0.4 * np.sin(angle))], rtol=1e-12)
+    with pytest.raises(mbs.SimulationError, match=r"no equilibrium was found: .*'arm'") as caught:
+        mbs.static_equilibrium(system, params={"torque": {"load_vector": [0, 0, 30.0]}})
+    assert caught.value.status == "newton_failed"
+
+
+def test_spatial_body_hangs_below_its_suspension():
+    model = mbs.Model(gravity=(0, 0, -G))
+    body = mbs.RigidBody(2.0, np.diag([0.1, 0.2, 0.25]), center_of_mass=(0.05, 0, 0))
+    plate = model.add("plate", body, position=(0.1, 0.2, -0.8), rotation=(0.3, 1.0, -0.2))
+    model.add("wire", mbs.SpringDamper(0.5, 800.0), between=(model.ground.at(0, 0, 0.1), plate.at(0.3, 0.1, 0.2)))
+    # Without it the body would be free to turn about the wire.
+    model.add("guide", mbs.SpringDamper(0.0, 5.0), between=(model.ground.at(3.0, 0, -0.6), plate.at(-0.2, 0.3, 0.1)))
+    rest = mbs.static_equilibrium(model.assemble())
+    pulls = [rest[f"{name}.force"] for name in ("wire", "guide")]
+    np.testing.assert_allclose(pulls[0] + pulls[1], [0, 0, -2.0 * G], atol=1e-11)
+    centre = rest.q[:3]
+    arms = [
+        rest["plate.position"] + rest["plate.rotation"] @ np.array(p) - centre
+        for p in ((0.3, 0.1, 0.2), (-0.2, 0.3, 0.1))
+    ]
+    np.testing.assert_allclose(np.cross(arms[0], pulls[0]) + np.cross(arms[1], pulls[1]), 0, atol=1e-11)
+    np.testing.assert_allclose(np.linalg.norm(rest.q[3:]), 1, rtol=1e-12)
+
+
+def test_gradients_forwards_backwards_and_by_differences():
+    """With respect to all parameters at once."""
+    system = linkage()
+    params = system.params()
+    of = functools.partial(all_outputs, system)
+    forwards, backwards = jax.jacfwd(of)(params), jax.jacrev(of)(params)
+    for a, b in zip(jax.tree.leaves(forwards), jax.tree.leaves(backwards), strict=True):
+        # Both are solutions with the same factors.
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    direction = in_direction(params)
+    tangent = jax.jvp(of, (params,), (direction,))[1]
+    h = 1e-5
+    quotient = (of(shifted(params, direction, h)) - of(shifted(params, direction, -h))) / (2 * h)
+    # Differences: h^2 times third derivatives, of the order 100, and rounding over h.
+    np.testing.assert_allclose(tangent, quotient, rtol=1e-7, atol=1e-7 * np.abs(quotient).max())
+    counts = {name for name, leaves in backwards.items() for x in leaves.values() if np.abs(x).max() > 0}
+    assert counts == set(params)
+    np.testing.assert_array_equal(backwards["bob"]["position"], np.zeros((9, 2)))
+
+
+def pulled_aside(force):
+    """The pendulum under a horizontal force."""
+    params = {"gravity": {"acceleration": jnp.array([0.5, 0.0, 0.0]) * force + jnp.array([0.0, -G, 0.0])}}
+    return mbs.static_equilibrium(pendulum(), params=params, throw=False)
+
+
+def test_transformations_apply_to_the_same_call():
+    of = lambda force: pulled_aside(force).q
+    forces = jnp.array([1.0, 2.0, 30.0])
+    exact = lambda x: 0.5 * np.stack([x, -2 * G + 0 * x], axis=-1) / np.sqrt(x**2 + 4 * G**2)[..., None]
+    # The start is far away from the last one.
+    np.testing.assert_allclose(jax.vmap(of)(forces), exact(np.asarray(forces)), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(jax.jit(of)(2.0), exact(np.asarray(2.0)), rtol=1e-12)
+    slopes = jax.vmap(jax.jacfwd(of))(forces)
+    np.testing.assert_allclose(slopes[:, 1], 1 * G * forces / (forces**2 + 4 * G**2) ** 1.5, rtol=1e-11)
+
+
+@pytest.mark.parametrize("inside_jit", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("system", [pendulum, net], ids=["constrained", "free"])
+def test_second_derivatives_are_refused(system, way, inside_jit):
+    of = lambda g: jnp.sum(mbs.static_equilibrium(system(), params={"gravity": {"acceleration": g}}).q ** 2)
+    of = jax.jit(of) if inside_jit else of
+    with pytest.raises(TypeError, match="first derivatives only"):
+        WAYS[way](of)(jnp.array([0.0, -G, 0.0]))
+
+
+def two_bodies(joined):
+    """A held bob, and a disc that is not, joined to it or falling by itself."""
+    model = mbs.Model(gravity=(0, 0 if joined else -G, 0))
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(1.0, 0.2))
+    disc = model.add("disc", mbs.RigidBody2D(np.ones(2), np.ones(2)), position=[(0.0, 0.0), (2.0, 0.0)])
+    for i, x in enumerate((0.0, 2.0)):
+        model.add(f"spring {i}", mbs.SpringDamper(0.5, 40.0), between=(model.ground.at(x, 1.0), bob))
+    model.add("hold", mbs.LinearSpringDamper(30.0), between=(model.ground.at(0, 2.0), disc[0]))
+    model.add("turn", mbs.RotationalSpringDamper(5.0), between=(model.ground, disc[0]))
+    if joined:
+        model.add("link", mbs.SpringDamper(1.0, 30.0), between=(bob, disc[1]))
+    return model.assemble()
+
+
+@pytest.mark.parametrize(
+    ("joined", "status", "match"),
+    [
+        (False, "no_equilibrium", r"there is no equilibrium: 'disc\[1\]' moves away without end"),
+        (True, "singular", r"the equilibrium is not unique: nothing holds 'disc\[1\]' in place"),
+    ],
+)
+def test_a_free_body_is_named(joined, status, match):
+    with pytest.raises(mbs.SimulationError, match=match) as caught:
+        mbs.static_equilibrium(two_bodies(joined))
+    assert caught.value.status == status
+    assert caught.value.solution.status == status
+
+
+def test_what_was_not_found_is_not_a_number_and_neither_is_its_derivative():
+    batch = jax.vmap(pulled_aside)(jnp.array([1.0, jnp.nan, 2.0]))
+    assert list(batch.status) == ["ok", "non_finite", "ok"]
+    np.testing.assert_array_equal(np.isnan(batch.q[:, 0]), [False, True, False])
+    np.testing.assert_array_equal(np.isnan(batch["rod.force"]), [False, True, False])
+    slopes = jax.vmap(jax.jacfwd(lambda force: pulled_aside(force).q))(jnp.array([1.0, jnp.nan, 2.0]))
+    np.testing.assert_array_equal(np.isnan(slopes[:, 0]), [False, True, False])
+    with pytest.raises(mbs.SimulationError, match=r"not finite.*\(system 1 of the batch\)"):
+        _raise_if_failed(batch)
+
+
+def test_rods_that_cannot_meet_have_no_equilibrium():
+    model = mbs.Model(gravity=(0, -G, 0))
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.5, -0.1))
+    for name, x in (("left", 0.0), ("right", 1.0)):
+        model.add(name, mbs.DistanceConstraint(0.4), between=(model.ground.at(x), bob))
+    with pytest.raises(mbs.SimulationError, match="'bob' most.*check that the constraints can be met"):
+        mbs.static_equilibrium(model.assemble())
+
+
+def test_redundant_constraints_share_the_load():
+    """Three equal rods side by side: the smallest multipliers are equal ones."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    beam = model.add("beam", mbs.RigidBody2D(3.0, 0.2), position=(0.3, -0.9))
+    for i, x in enumerate((-0.5, 0.0, 0.5)):
+        model.add(f"rod {i}", mbs.DistanceConstraint(1.0), between=(model.ground.at(x), beam.at(x, 0, 0)))
+    system = model.assemble(redundant="min_norm")
+    of = lambda m: jnp.stack(list(mbs.static_equilibrium(system, params={"beam": {"mass": m}}).multipliers.values()))
+    # The rods are regularized by 1e-8 and refined three times.
+    np.testing.assert_allclose(of(3.0), np.full(3, G), rtol=1e-10)
+    np.testing.assert_allclose(jax.jacrev(of)(3.0), np.full(3, G / 3), rtol=1e-10)
+
+
+def test_single_precision():
+    single = jax.tree.map(lambda x: x.astype(jnp.float32), net())
+    warn_of_single_precision.cache_clear()
+    with pytest.warns(UserWarning, match="single precision"):
+        rest = mbs.static_equilibrium(single)
+    assert rest.q.dtype == jnp.float32
+    # eps k L = 2e-5 N, against a stiffness of about 0.1 N/m across the net.
+    np.testing.assert_allclose(rest["mass.position"], net_data()["values"]["position"], atol=1e-3)
+
+
+def test_new_numbers_do_not_compile_again():
+    run = lambda k: mbs.static_equilibrium(net(), params={"spring": {"stiffness": np.full(40, k)}})
+    run(150.0)
+    before = _searched._cached._cache_size()
+    run(250.0)
+    mbs.static_equilibrium(net(), load_steps=2, t=1.0)
+    assert _searched._cached._cache_size() == before
