@@ -38,7 +38,10 @@ def four_bar():
         speed = (crank if ends[0] == "B" else 0) + 0 * start
         # The body's frame is at the first hinge, its centre of mass in the middle of the bar.
         body = mbs.RigidBody2D(mass, mass * length**2 / 12, (length / 2, 0.0))
-        bars[name] = model.add(name, body, position=start, angle=angle, velocity=speed, angular_velocity=spin[i]), length
+        bars[name] = (
+            model.add(name, body, position=start, angle=angle, velocity=speed, angular_velocity=spin[i]),
+            length,
+        )
     (crank, a), (coupler, b), (rocker, c) = bars.values()
     hinge = mbs.RevoluteJoint2D
     model.add("A", hinge(), between=(model.ground, crank))
@@ -141,9 +144,7 @@ def andrews():
     o, a, b = np.zeros(2), np.array([-0.06934, -0.00227]), np.array([-0.03635, 0.03273])
     e, h = a + turned(4, 0.04, 0), a + turned(6, 0, -0.04)
     origin = np.stack([o, turned(0, 0.007, 0), b, e, a, h, a])
-    bars = mbs.RigidBody2D(
-        np.array(ANDREWS["mass"]), np.array(ANDREWS["inertia"]) , np.array(ANDREWS["center"])
-    )
+    bars = mbs.RigidBody2D(np.array(ANDREWS["mass"]), np.array(ANDREWS["inertia"]), np.array(ANDREWS["center"]))
     bars = model.add("bars", bars, position=origin, angle=angle)
     fixed = model.ground.at
     one, two, three, four, five, six, seven = (bars[i] for i in range(7))
