@@ -31,7 +31,7 @@ def four_bar():
     crank = 3.0 * turned(points["B"] - points["A"])
     both = np.stack([turned(points["C"] - points["B"]), -turned(points["C"] - points["D"])], axis=1)
     spin = np.concatenate([[3.0], np.linalg.solve(both, -crank)])
-    bars = {}
+    bars, lengths = {}, {}
     for i, (name, ends, mass) in enumerate((("crank", "AB", 0.8), ("coupler", "BC", 1.5), ("rocker", "DC", 1.1))):
         start, end = points[ends[0]], points[ends[1]]
         length, angle = np.linalg.norm(end - start), np.arctan2(*(end - start)[::-1])
@@ -131,6 +131,9 @@ ANDREWS = {
 }  # fmt: skip
 """Masses, inertias, centres of mass relative to each body's own hinge, and the angles at 0 s and 0.03 s, as published:
 beta, Theta, gamma, Phi, delta, Omega, epsilon."""
+
+
+HINGES = ("O", "B", "A5", "A7", "P1", "E", "H", "P3", "P4", "P6")
 
 
 def andrews():
