@@ -115,6 +115,22 @@ def check_ways(saveat: Any, adjoint: Any) -> None:
         )
 
 
+def check_plain(system: System, solver: Any) -> None:
+    """Whether diffrax' own loop can run the system."""
+    what = None
+    if isinstance(solver, AbstractNewmark):
+        what = type(solver).__name__
+    elif system.constrained:
+        what = "a system with constraints"
+    elif system.structure.events:
+        what = "a system with events"
+    if what is not None:
+        raise SimulationError(
+            f"adjoint= and SaveAt(steps=True) use diffrax' own loop, which cannot run {what}. Leave them out and pass "
+            "the output times as saveat."
+        )
+
+
 @functools.cache
 def warn_of_single_precision(dtype: Any) -> None:
     if dtype == jnp.float32:

@@ -99,6 +99,10 @@ def _evaluate(system: System, q: Any, v: Any) -> tuple[Any, Any]:
     return masses, jacobians
 
 
+Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
+"""Constraints that are redundant, by group: the instance, and (group, instance) of those that it follows from."""
+
+
 class _Found:
     """M and G at the start and in configurations near it, scaled so that M is 1 and the rows of G have length 1."""
 
@@ -149,14 +153,14 @@ class _Found:
                         self._add(matrix, slots, share, a.parts, b.parts)
         return matrix
 
-    def dependent(self) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
+    def dependent(self) -> Dependent:
         """Constraints (by group) whose rows of G follow from those of others: the instance and these others."""
         rows, owners = self._rows()
         if np.linalg.eigvalsh(rows @ rows.T).min() > _DEPENDENT:
             return {}
         basis: list[np.ndarray] = []
         kept: list[int] = []
-        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+        found: Dependent = {}
         for i, row in enumerate(rows):
             rest = row.copy()
             for _ in range(2):
@@ -171,14 +175,14 @@ class _Found:
             found.setdefault(number, []).append((instance, others))
         return found
 
-    def weak(self, layout: Layout, strengths: np.ndarray) -> dict[int, list[tuple[int, list[tuple[int, int]]]]]:
-        """The same for many constraints: those whose pivots vanish."""
-        found: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+    def weak(self, layout: Layout, strengths: np.ndarray) -> Dependent:
+        """The same for many constraints: those whose pivots vanish; of which others they follow is not known."""
+        found: Dependent = {}
         for share in layout.shares:
             for place in share.places:
                 if any(part == len(self.structure.constraints[share.group].slots) for part, _ in place.parts):
                     weak = np.flatnonzero(strengths[place.nodes] < _DEPENDENT)
-                    found.setdefault(share.group, []).extend((int(share.instances.rows[i]), []) for i in weak)
+                    found.setdefault(share.group, []).extend((int(share.instances.rows[i]), None) for i in weak)
         return {number: constraints for number, constraints in found.items() if constraints}
 
     def exponents(self, number: int) -> Index | None:
@@ -245,16 +249,17 @@ class _Found:
         return np.concatenate(rows), owners
 
 
-def _say(system: System, dependent: Any, redundant: str) -> None:
+def _say(system: System, dependent: Dependent, redundant: str) -> None:
     """Names the redundant constraints."""
     sentences = []
     for number, constraints in dependent.items():
         for instance, others in constraints:
             name = instance_names(system.structure, number)[instance]
-            by = ", ".join(dict.fromkeys(repr(instance_names(system.structure, n)[i]) for n, i in others))
+            by = list(dict.fromkeys(repr(instance_names(system.structure, n)[i]) for n, i in others or ()))
             equations = system.structure.couplings[number].equations
             what = f"'{name}'" if equations == 1 else f"an equation of '{name}'"
-            sentences.append(f"{what} repeats what {by} fix" if by else f"{what} fixes nothing")
+            said = f"repeats what {', '.join(by)} {'fix' if len(by) > 1 else 'fixes'}" if by else "fixes nothing"
+            sentences.append(f"{what} {'repeats what others fix' if others is None else said}")
     text = "redundant constraints: " + "; ".join(dict.fromkeys(sentences)) + " at the start. "
     if redundant == "error":
         raise ModelError(text + "Remove one of them, or allow them with assemble(redundant='min_norm').")

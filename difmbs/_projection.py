@@ -56,12 +56,17 @@ def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
 
     (q1, v1), _ = lax.scan(again, (q, v), length=_ROUNDS)
     still = [lax.stop_gradient(x) for x in (q1, v1, q, v)]
-    position, velocity = violations(system, t, still[0], still[1])
     small = jnp.finfo(q.dtype).eps ** 0.5
     speed = jnp.max(jnp.abs(jnp.concatenate([still[1], still[3]])))
-    fits = jnp.all(position <= small * jnp.max(jnp.abs(still[0]))) & jnp.all(velocity <= small * speed)
+    fits = meets(system, t, still[0], still[1], small * jnp.max(jnp.abs(still[0])), small * speed)
     moved, turned = (jnp.max(jnp.abs(still[i] - still[i + 2])) for i in (0, 1))
     return Start(q1, v1, moved, turned, fits)
+
+
+def meets(system: System, t: Any, q: Vector, v: Vector, of_q: Any, of_v: Any) -> Any:
+    """Whether all active constraints are met, up to a displacement and up to a velocity."""
+    position, velocity = violations(system, t, q, v)
+    return jnp.all(position <= of_q) & jnp.all(velocity <= of_v)
 
 
 def violations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:

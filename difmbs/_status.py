@@ -15,3 +15,4 @@ class Status(enum.IntEnum):
     inconsistent_start = 6
     event = 7
     no_equilibrium = 8
+    constraint_drift = 9

@@ -7,11 +7,21 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from ._arguments import check_number, check_solvable, check_times, check_ways, output_times, warn_of_single_precision
+from ._arguments import (
+    check_number,
+    check_plain,
+    check_solvable,
+    check_times,
+    check_ways,
+    output_times,
+    warn_of_single_precision,
+    with_numbers,
+)
 from ._integrate import Adaptive, Fixed, Grid
 from ._parameters import Path
-from ._projection import consistent, settle
+from ._projection import consistent, meets, settle
 from ._replay import integrate
 from ._status import Status
 from ._types import Params
@@ -19,6 +29,9 @@ from .equations import split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, RungeKutta4, one_step
 from .system import System
+
+_DRIFT = 1e-4
+"""By so much, relative to all that moves, constraints may be violated."""
 
 
 def simulate(
@@ -51,26 +64,28 @@ def simulate(
     rtol, atol = check_number("rtol", rtol), check_number("atol", atol)
     check_solvable(system, solver, dt, rtol, atol, max_steps)
     check_ways(saveat, adjoint)
-    values = {} if params is None else system.check_params(params)
-    if not any(isinstance(x, jax.core.Tracer) for x in values.values()):
-        # Plain numbers are put in at once, so that any choice of them runs the same program.
-        system, values = system.with_values(values), {}
+    by_diffrax = adjoint is not None or _needs_diffrax(saveat)
+    if by_diffrax:
+        check_plain(system, solver)
+    system, values = with_numbers(system, params)
     warn_of_single_precision(system.gravity.dtype)
     if solver is None:
         solver = RungeKutta4() if dt is not None else diffrax.Tsit5()
-    if adjoint is not None or _needs_diffrax(saveat):
+    if by_diffrax:
         solution = _by_diffrax(
             system.with_values(values), (t0, t1, dt), solver, saveat, (rtol, atol), adjoint, max_steps
         )
     else:
         times = output_times(saveat, t0, t1)
-        if dt is not None and system.structure.events:
-            steps = 2 * math.ceil((t1 - t0) / dt) + max_steps
-            method: Any = Adaptive(one_step(solver, rtol), Grid(t0, dt), t0, t1, times, steps)
+        varying = dt is None or bool(system.structure.events)
+        step = one_step(solver, rtol, dt, varying)
+        method: Any
+        if dt is not None and not varying:
+            method = Fixed(step, t0, t1, dt, times)
         elif dt is not None:
-            method = Fixed(one_step(solver, rtol), t0, t1, dt, times)
+            method = Adaptive(step, Grid(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
         else:
-            method = Adaptive(one_step(solver, rtol), _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
+            method = Adaptive(step, _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
         solution = _simulate(system, values, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
@@ -86,16 +101,36 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     if system.constrained and not method.on_grid and method.step.on_constraints:
         q, v = jax.vmap(lambda on, *x: settle(system.switched(on), *x))(run.on, jnp.asarray(times, q.dtype), q, v)
     q, v = (jnp.where(start.possible, x, jnp.nan) for x in (q, v))
-    code = jnp.where(start.possible, run.status, Status.inconsistent_start.value)
+    code, reached = run.status, run.time
+    if system.constrained:
+        kept = _kept(method, system, run.on, jnp.asarray(times, q.dtype), q, v)
+        drifted = jnp.any(~kept) & ((code == Status.ok.value) | (code == Status.event.value))
+        code = jnp.where(drifted, Status.constraint_drift.value, code)
+        before = jnp.max(jnp.where(jnp.cumprod(kept), jnp.asarray(times, q.dtype), method.t0))
+        reached = jnp.where(drifted, before, reached)
+    code = jnp.where(start.possible, code, Status.inconsistent_start.value)
     stats = dict(
         steps=run.steps,
         rejected=run.rejected,
         iterations=run.iterations,
-        time=jnp.where(start.possible, run.time, method.t0),
+        time=jnp.where(start.possible, reached, method.t0),
         start_moved=start.moved,
         start_turned=start.turned,
     )
     return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats, run.on, run.moments)
+
+
+def _kept(method: Fixed | Adaptive, system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
+    """At each output, whether the constraints are met on the levels where they are held; true of missing outputs."""
+    q, v = lax.stop_gradient((q, v))
+    missing = ~jnp.all(jnp.isfinite(q), axis=-1, keepdims=True)
+    # Compared with the largest position until then, and with the speed that would lead so far within the run.
+    size = lax.cummax(jnp.max(jnp.where(missing, 0, jnp.abs(q)), axis=1))
+    size = jnp.maximum(size, jnp.finfo(q.dtype).eps ** 0.5)
+    speed = size / (method.t1 - method.t0) + jnp.max(jnp.where(missing, 0, jnp.abs(v)))
+    levels = zip((size, speed), method.step.held, strict=True)
+    limits = [_DRIFT * x if held else jnp.full_like(x, jnp.inf) for x, held in levels]
+    return missing[:, 0] | jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

@@ -90,22 +90,30 @@ def raise_if_failed(solution: Solution) -> None:
         "newton_failed": "the equations of a step could not be solved; a smaller dt may help",
         "singular": "the constraints contradict or repeat each other there, so that the accelerations are undefined",
         "inconsistent_start": "no start near the one given meets the constraints",
+        "constraint_drift": "after that the motion leaves the constraints; they cannot be met, or dt is too large",
     }.get(status, status)
     if traced:
         raise SimulationError(f"stopped early: {reason}.", status)
-    if codes.ndim:
-        where = f" (simulation {first} of the batch)"
-    else:
-        where = _worst(solution, time) if status == "inconsistent_start" else _loudest(solution)
+    where = f" (simulation {first} of the batch)" if codes.ndim else _WHERE.get(status, _loudest)(solution)
     raise SimulationError(f"stopped at t = {time:.6g}: {reason}{where}.", status, time, solution)
 
 
-def _worst(solution: Solution, t: float | None) -> str:
-    """The constraint that the start violates most, on positions if any, else on velocities."""
-    system = solution.system
+def _at_the_start(solution: Solution) -> str:
+    system, t = solution.system, solution.t[0]
     start = consistent(system, t, *system.initial_state())
-    position, velocity = (np.asarray(x) for x in violations(system, t, start.q, start.v))
-    on_position = bool(np.nanmax(position) > 1e-8 * np.abs(start.q).max())
+    return _farthest_off(system, t, start.q, start.v)
+
+
+def _after_it_left(solution: Solution) -> str:
+    """In the first output that is off."""
+    i = int(np.argmax(np.asarray(solution.t) > np.asarray(solution.stats["time"])))
+    return _farthest_off(solution.outputs(i).system, solution.t[i], solution.q[i], solution.v[i])
+
+
+def _farthest_off(system: System, t: Any, q: Any, v: Any) -> str:
+    """The constraint that is violated most, on positions if any, else on velocities."""
+    position, velocity = (np.asarray(x) for x in violations(system, t, q, v))
+    on_position = bool(np.nanmax(position) > 1e-8 * np.abs(q).max())
     sizes, unit = (position, "m or rad") if on_position else (velocity, "m/s or rad/s")
     owners = equation_names(system.structure)
     i = int(np.nanargmax(sizes))
@@ -125,3 +133,6 @@ def _loudest(solution: Solution) -> str:
     largest = {name: acceleration[system.velocities(name)].max() for name in bodies}
     name = max(largest, key=lambda n: largest[n])
     return f". Largest acceleration at t = {float(solution.t[i]):.6g}: '{name}' ({largest[name]:.3g})"
+
+
+_WHERE = {"inconsistent_start": _at_the_start, "constraint_drift": _after_it_left}

@@ -93,7 +93,8 @@ def static_equilibrium(
     warn_of_single_precision(system.gravity.dtype)
     time = jnp.asarray(t, system.gravity.dtype)
     # By itself, so that derivatives run the same program.
-    found = _searched(*_still((system, values)), time, jnp.asarray(load_steps))
+    system_held, values_held = _still((system, values))
+    found = _searched(system_held, values_held, time, jnp.asarray(load_steps))
     equilibrium = _equilibrium(system, values, time, found)
     if throw and not isinstance(equilibrium.code, jax.core.Tracer):
         _raise_if_failed(equilibrium)

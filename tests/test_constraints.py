@@ -205,6 +205,18 @@ def test_user_functions_in_exudyns_form():
     np.testing.assert_allclose(forces[0], forces[1], rtol=1e-13)
 
 
+def test_offsets_written_for_exudyn():
+    def offset(mbs_, t, item, constant):
+        return constant + 0.1 * t
+
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0), position=0.3)
+    adapted = mbs.CoordinateConstraint(offset=mbs.exudyn_function(offset, 0.3))
+    model.add("drive", adapted, between=(model.ground, mass.coordinate(0)))
+    solution = mbs.simulate(model.assemble(), t1=1.0, dt=0.1)
+    np.testing.assert_allclose(solution.q[:, 0], 0.3 + 0.1 * solution.t, rtol=1e-12)
+
+
 def test_user_jacobian_is_checked_and_not_used():
     circle = lambda t, q, q_t, level: jnp.sum(q * q)[None] - 1
     model = mbs.Model()

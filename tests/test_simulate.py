@@ -214,7 +214,7 @@ def test_single_precision_runs_and_says_so_once():
 
 
 def test_the_last_step_is_cut_off_at_the_end():
-    method = Fixed(one_step(mbs.RungeKutta4(), 1e-8), 0.0, 1.0, 0.3, (0.0, 0.5, 1.0))
+    method = Fixed(one_step(mbs.RungeKutta4(), 1e-8, 0.3, varying=False), 0.0, 1.0, 0.3, (0.0, 0.5, 1.0))
     times, index, on_grid = method._grid()
     np.testing.assert_allclose(times, [0, 0.3, 0.6, 0.9, 1.0])
     assert index.tolist() == [0, 1, 3]

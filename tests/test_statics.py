@@ -108,7 +108,7 @@ def test_chain_of_rods_hangs_along_the_forces(load_steps):
     system = rods()
     rest = mbs.static_equilibrium(system, load_steps=load_steps)
     weights = np.outer(np.linspace(0.1, 0.3, 5), [0, -G, 0])
-    tension = np.cumsum(weights[::-1], axis=0)[::-1] + [1.5, 0.5, -0.7]
+    tension = np.cumsum(weights[::-1], axis=0)[::-1] + np.array([1.5, 0.5, -0.7])
     size = np.linalg.norm(tension, axis=1, keepdims=True)
     # To rounding, in a system whose stiffness comes from tension alone.
     np.testing.assert_allclose(rest["mass.position"], np.cumsum(0.2 * tension / size, axis=0), atol=1e-12)
@@ -281,7 +281,7 @@ def test_rods_that_cannot_meet_have_no_equilibrium():
     bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.5, -0.1))
     for name, x in (("left", 0.0), ("right", 1.0)):
         model.add(name, mbs.DistanceConstraint(0.4), between=(model.ground.at(x), bob))
-    with pytest.raises(mbs.SimulationError, match="'bob' most.*check that the constraints can be met"):
+    with pytest.raises(mbs.SimulationError, match=r"'bob' most.*check that the constraints can be met"):
         mbs.static_equilibrium(model.assemble())
 
 

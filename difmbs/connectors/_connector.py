@@ -155,9 +155,16 @@ def check_dof_constraint(name: str, flags: Any) -> None:
 
 
 class exudyn_function(eqx.Module):  # noqa: N801 (used like a function)
-    """Adapts a user function with Exudyn's leading arguments (mbs, t, itemNumber, ...): mbs is None, itemNumber 0."""
+    """Adapts a user function with Exudyn's leading arguments (mbs, t, itemNumber, ...): mbs is None, itemNumber 0.
+
+    `last`: values for arguments at the end that difmbs does not pass, such as lOffset.
+    """
 
     function: Any
+    last: tuple[Any, ...]
+
+    def __init__(self, function: Any, *last: Any):
+        self.function, self.last = function, last
 
     def __call__(self, t: Any, *arguments: Any) -> Any:
-        return self.function(None, t, 0, *arguments)
+        return self.function(None, t, 0, *arguments, *self.last)

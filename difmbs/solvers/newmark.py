@@ -1,6 +1,7 @@
 """Implicit methods of Newmark's family for constrained systems: generalized-alpha and the trapezoidal rule."""
 
 import abc
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -10,6 +11,7 @@ import numpy as np
 
 from .._newton import newton
 from .._problems import AbstractProblem
+from .._projection import settle
 from .._status import Status
 from ..equations import motion
 from ..system import System
@@ -78,7 +80,7 @@ class AbstractNewmark(diffrax.AbstractAdaptiveSolver):
         return None
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        end, error, code, _ = advance(self, args, t0, t1 - t0, y0)
+        end, error, code, _ = advance(self, args, t0, t1 - t0, y0, settles=True)
         worked = code == Status.ok.value
         result = diffrax.RESULTS.where(worked, diffrax.RESULTS.successful, diffrax.RESULTS.internal_error)
         return end, error, dict(y0=y0, y1=end), None, result
@@ -170,11 +172,15 @@ def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
     return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
 
 
-def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any) -> Any:
+def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any, h: Any) -> Any:
     """The state at the start, with accelerations and multipliers that agree with the equations of motion."""
     acceleration, jerk, multipliers = motion(system, t, q, v)
-    # Without the right own acceleration the first steps are of first order.
-    return State(q, v, acceleration, solver.coefficients.shift * jerk, multipliers).joined()
+    # Without the drift the first accelerations are of first order. Of a motion that a step does not resolve neither
+    # says anything: they count the less there the larger they are.
+    resolved = jnp.sum(v**2 + (h * acceleration) ** 2) + jnp.finfo(v.dtype).tiny ** 0.5
+    lost = h**4 * jnp.sum(jerk**2)
+    share = resolved / (resolved + lost)
+    return State(q, v, share * acceleration, solver.coefficients.shift * share * jerk, multipliers).joined()
 
 
 def state_of(system: System, y: Any) -> State:
@@ -191,16 +197,21 @@ def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: S
     return EndOfStep(system, t + h, h, data, solver.coefficients, solver.on_velocity)
 
 
-def advance(solver: AbstractNewmark, system: System, t: Any, h: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-    """The state after a step, an error estimate, `Status.ok` or what went wrong, and the iterations it took."""
+def advance(
+    solver: AbstractNewmark, system: System, t: Any, h: Any, y: Any, settles: bool
+) -> tuple[Any, Any, Any, Any]:
+    """The state after a step, an error estimate, `Status.ok` or what went wrong, and the iterations it took.
+
+    `settles`: whether it is brought back onto the constraints on both levels.
+    """
     state = state_of(system, y)
     problem = problem_of(solver, system, t, h, state)
     found = newton(problem, jnp.concatenate([state.acceleration, state.multipliers]))
-    end = after(problem, state, found.u)
+    end = after(problem, state, found.u, settles)
     return end.joined(), error(solver, system, h, state, end), found.code, found.iterations
 
 
-def after(problem: EndOfStep, state: State, u: Any) -> State:
+def after(problem: EndOfStep, state: State, u: Any, settles: bool) -> State:
     """The state after a step, from the solution of its equations."""
     system, h = problem.system, problem.h
     count = system.structure.velocity_count
@@ -212,17 +223,15 @@ def after(problem: EndOfStep, state: State, u: Any) -> State:
         for group, *parts in zip(system.structure.bodies, world.bodies, problem.data, world.v, strict=True)
     ]
     q, v = (jnp.concatenate([pair[i].reshape(-1) for pair in placed]) for i in (0, 1))
+    if settles:
+        q, v = settle(system, problem.t, q, v)
     return State(q, v, x, (own - x) / h, u[count:])
 
 
 def error(solver: AbstractNewmark, system: System, h: Any, state: State, end: State) -> Any:
-    """The leading error of a step in q.
-
-    That in v stays out: with index 3 what v violates of the constraints shows in the accelerations the more the
-    smaller the next step is, so that no step would be small enough.
-    """
+    """The leading error of a step in q; as large as if it alone were judged."""
     c = solver.coefficients
-    third = end.acceleration - state.acceleration
-    position = h * h * (1 / 6 - c.beta - c.shift / 2) * third
+    position = h * h * (1 / 6 - c.beta - c.shift / 2) * (end.acceleration - state.acceleration)
     rest = jnp.zeros(3 * state.v.size + state.multipliers.size, state.v.dtype)
-    return jnp.concatenate([system.rate(end.q, position), rest])
+    part = math.sqrt((rest.size + state.q.size) / state.q.size)
+    return jnp.concatenate([part * system.rate(end.q, position), rest])

@@ -7,7 +7,7 @@ that a step with many outputs costs hardly more than one without. Step size and 
 
 import abc
 import dataclasses
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import diffrax
 import equinox as eqx
@@ -41,11 +41,19 @@ class Step(NamedTuple):
 class AbstractOneStep(eqx.Module):
     """The state begins with q and v; a method may add what it carries from step to step.
 
-    `on_constraints`: whether it brings q and v back onto the constraints on both levels.
+    `on_constraints`: whether it brings q and v back onto the constraints on both levels; `held`: whether it holds them
+    on position level, and on velocity level.
     """
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
-    on_constraints: ClassVar[bool] = True
+
+    @property
+    def on_constraints(self) -> bool:
+        return True
+
+    @property
+    def held(self) -> tuple[bool, bool]:
+        return True, True
 
     @property
     def error_order(self) -> Any:
@@ -104,12 +112,13 @@ def _settled(system: System, t: Any, y: Any) -> Any:
     return jnp.concatenate(settle(system, t, *split(system, y))) if system.constrained else y
 
 
-def _what_is_wrong(system: System, t: Any, y: Any, end: Any) -> Any:
-    """Whether a step ended in numbers; if not, because of the forces or of the constraints."""
+def _what_is_wrong(system: System, t: Any, y: Any, slope: Any, end: Any) -> Any:
+    """Whether a step ended in numbers; if not, whether constraints left its start without accelerations."""
 
     def why():
         forces = system.applied_forces(t, *split(system, y))
-        return jnp.where(jnp.all(jnp.isfinite(forces)), Status.singular.value, Status.non_finite.value)
+        singular = jnp.all(jnp.isfinite(forces)) & ~jnp.all(jnp.isfinite(slope))
+        return jnp.where(singular, Status.singular.value, Status.non_finite.value)
 
     return lax.cond(jnp.all(jnp.isfinite(end)), lambda: jnp.full((), Status.ok.value), why)
 
@@ -130,7 +139,17 @@ class AnySolver(AbstractOneStep):
         if system.constrained:
             # A slope that was kept from the end of the step belongs to the state before it was settled.
             memory = self.begin(system, t + h, h, end)
-        return Step(end, error, dense, memory, None, jnp.zeros((), int))
+        code = self._solved(system, t + h, h, y1, dense, result)
+        return Step(end, error, dense, memory, code, jnp.zeros((), int))
+
+    def _solved(self, system, t, h, y, dense, result):
+        """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""
+        if not isinstance(self.solver, diffrax.AbstractDIRK):
+            return None
+        last, slope = dense["k"][-1], h * derivative(t, y, system)
+        small = jnp.finfo(y.dtype).eps ** 0.5 * (jnp.max(jnp.abs(last)) + jnp.max(jnp.abs(y)))
+        failed = (result != diffrax.RESULTS.successful) & (jnp.max(jnp.abs(last - slope)) > small)
+        return jnp.where(failed, Status.newton_failed.value, Status.ok.value)
 
     def result(self, system, t, h, y, end):
         step = self.step(system, t, h, y, self.begin(system, t, h, y))
@@ -169,7 +188,7 @@ class Explicit(AbstractOneStep):
             y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
             end = _settled(system, t + h, y1)
-            code = _what_is_wrong(system, t + h, y, end)
+            code = _what_is_wrong(system, t, y, slopes[0], end)
             return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
@@ -268,13 +287,29 @@ class Explicit(AbstractOneStep):
 
 
 class Implicit(AbstractOneStep):
-    """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged."""
+    """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged.
+
+    It meets the constraints on one level only, and what it violates on the other would disturb the accelerations where
+    the step size changes: steps of varying size end with `settle`.
+
+    `size`: that of the first step, 0 if it is not known.
+    """
 
     solver: AbstractNewmark
-    on_constraints: ClassVar[bool] = False
+    size: float = eqx.field(static=True)
+    varying: bool = eqx.field(static=True)
+
+    @property
+    def on_constraints(self):
+        return self.varying
+
+    @property
+    def held(self):
+        on_velocity = self.solver.on_velocity
+        return self.varying or not on_velocity, self.varying or on_velocity
 
     def start(self, system, t, q, v):
-        return newmark.start(self.solver, system, t, q, v)
+        return newmark.start(self.solver, system, t, q, v, self.size)
 
     def slope(self, t, y, system):
         return self.solver.func(TERM, t, y, system)
@@ -283,7 +318,7 @@ class Implicit(AbstractOneStep):
         return None
 
     def step(self, system, t, h, y, memory):
-        end, error, code, iterations = newmark.advance(self.solver, system, t, h, y)
+        end, error, code, iterations = newmark.advance(self.solver, system, t, h, y, self.varying)
         slopes = [self.slope(t, x, system) for x in (y, end)]
         return Step(end, error, (y, end, *slopes), None, code, iterations)
 
@@ -291,7 +326,7 @@ class Implicit(AbstractOneStep):
         state, known = newmark.state_of(system, y), newmark.state_of(system, end)
         problem = newmark.problem_of(self.solver, system, t, h, state)
         u = problem.attached(jnp.concatenate([known.acceleration, known.multipliers]))
-        end = newmark.after(problem, state, u).joined()
+        end = newmark.after(problem, state, u, self.varying).joined()
         return end, self.slope(t, y, system), self.slope(t, end, system)
 
     def ending(self, h, y, result):
@@ -307,10 +342,13 @@ class Implicit(AbstractOneStep):
         return jnp.where(output <= t, y, jnp.where(output >= t + h, end, cubic))
 
 
-def one_step(solver: diffrax.AbstractSolver, rtol: float) -> AbstractOneStep:
-    """The solver, ready for both modes of differentiation; `rtol` is the run's tolerance."""
+def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, varying: bool) -> AbstractOneStep:
+    """The solver, ready for both modes of differentiation.
+
+    `rtol` is the run's tolerance, `dt` the size of steps if it is given; also then they may be `varying`.
+    """
     if isinstance(solver, AbstractNewmark):
-        return Implicit(solver)
+        return Implicit(solver, dt or 0.0, varying)
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
     if isinstance(solver, diffrax.AbstractDIRK):
