@@ -100,8 +100,11 @@ def raise_if_failed(solution: Solution) -> None:
 
 def _at_the_start(solution: Solution) -> str:
     system, t = solution.system, solution.t[0]
-    start = consistent(system, t, *system.initial_state())
-    return _farthest_off(system, t, start.q, start.v)
+    given, start = system.initial_state(), consistent(system, t, *system.initial_state())
+    # Of constraints that contradict each other the attempt may lead far away from all of them.
+    states = given, (start.q, start.v)
+    nearest = min(states, key=lambda state: np.nan_to_num(violations(system, t, *state)[0], nan=np.inf).max())
+    return _farthest_off(system, t, *nearest)
 
 
 def _after_it_left(solution: Solution) -> str:
