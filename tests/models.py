@@ -21,33 +21,27 @@ def rods(n=2, gravity=(0.0, -9.81, 0.0)):
 
 
 def four_bar():
-    """Crank, coupler and rocker, planar bodies of mass on four hinges; the crank turns at 3 rad/s."""
+    """Crank, coupler and rocker, planar bodies of mass on four hinges; the crank is started, the others follow."""
     model = mbs.Model(gravity=(0.0, -9.81, 0.0))
-    points = {"A": np.array([0.0, 0.0]), "B": np.array([0.1, 0.25]), "D": np.array([0.7, 0.1])}
+    a, b, d = np.array([0.0, 0.0]), np.array([0.1, 0.25]), np.array([0.7, 0.1])
     # Where the circles about B and D with the lengths of coupler and rocker meet.
-    points["C"] = circles_meet(points["B"], 0.6, points["D"], 0.4)
-    # Angular velocities of coupler and rocker from vB + w x (C - B) = w x (C - D).
-    turned = lambda x: np.array([-x[1], x[0]])
-    crank = 3.0 * turned(points["B"] - points["A"])
-    both = np.stack([turned(points["C"] - points["B"]), -turned(points["C"] - points["D"])], axis=1)
-    spin = np.concatenate([[3.0], np.linalg.solve(both, -crank)])
-    bars, lengths = {}, {}
-    for i, (name, ends, mass) in enumerate((("crank", "AB", 0.8), ("coupler", "BC", 1.5), ("rocker", "DC", 1.1))):
-        start, end = points[ends[0]], points[ends[1]]
+    c = circles_meet(b, 0.6, d, 0.4)
+
+    def bar(name, start, end, mass, spin=0.0):
+        """With its frame at the start and its centre of mass in the middle; and the point at its end."""
         length, angle = np.linalg.norm(end - start), np.arctan2(*(end - start)[::-1])
-        speed = (crank if ends[0] == "B" else 0) + 0 * start
-        # The body's frame is at the first hinge, its centre of mass in the middle of the bar.
         body = mbs.RigidBody2D(mass, mass * length**2 / 12, (length / 2, 0.0))
-        bars[name] = (
-            model.add(name, body, position=start, angle=angle, velocity=speed, angular_velocity=spin[i]),
-            length,
-        )
-    (crank, a), (coupler, b), (rocker, c) = bars.values()
+        body = model.add(name, body, position=start, angle=angle, angular_velocity=spin)
+        return body, body.at(length)
+
+    crank, end_of_crank = bar("crank", a, b, 0.8, spin=15.0)
+    coupler, end_of_coupler = bar("coupler", b, c, 1.5)
+    rocker, end_of_rocker = bar("rocker", d, c, 1.1)
     hinge = mbs.RevoluteJoint2D
     model.add("A", hinge(), between=(model.ground, crank))
-    model.add("B", hinge(), between=(crank.at(a), coupler))
-    model.add("C", hinge(), between=(coupler.at(b), rocker.at(c)))
-    model.add("D", hinge(), between=(model.ground.at(*points["D"]), rocker))
+    model.add("B", hinge(), between=(end_of_crank, coupler))
+    model.add("C", hinge(), between=(end_of_coupler, end_of_rocker))
+    model.add("D", hinge(), between=(model.ground.at(*d), rocker))
     return model.assemble()
 
 
@@ -131,9 +125,6 @@ ANDREWS = {
 }  # fmt: skip
 """Masses, inertias, centres of mass relative to each body's own hinge, and the angles at 0 s and 0.03 s, as published:
 beta, Theta, gamma, Phi, delta, Omega, epsilon."""
-
-
-HINGES = ("O", "B", "A5", "A7", "P1", "E", "H", "P3", "P4", "P6")
 
 
 def andrews():

@@ -27,15 +27,15 @@ COUNTS = np.array([400, 800, 1600])
 
 
 @functools.cache
-def marched(name, solver):
+def marched(name, solver, sway=0.0):
     """A function of the number of steps, compiled once for all numbers; `sway` makes them alternately long and short.
 
     `simulate` is compiled for each step size, which is what tests of the order would spend their time on.
     """
-    system, step = MODELS[name](), one_step(solver, 1e-8)
+    system, step = MODELS[name](), one_step(solver, 1e-8, None, varying=sway != 0)
 
     @jax.jit
-    def march(count, sway):
+    def march(count):
         h = END / jnp.asarray(count, float)
 
         def one(k, state):
@@ -55,12 +55,12 @@ def marched(name, solver):
 @functools.cache
 def exact(name):
     """By a method of order 8: its error is at rounding."""
-    return marched(name, diffrax.Dopri8())(2000, 0.0)
+    return marched(name, diffrax.Dopri8())(2000)
 
 
 def slopes(name, method, sway=0.0):
-    march, expected = marched(name, METHODS[method]), exact(name)
-    errors = [jax.tree.map(lambda a, b: float(np.abs(a - b).max()), march(n, sway), expected) for n in COUNTS]
+    march, expected = marched(name, METHODS[method], sway), exact(name)
+    errors = [jax.tree.map(lambda a, b: float(np.abs(a - b).max()), march(n), expected) for n in COUNTS]
     return {key: np.polyfit(np.log(END / COUNTS), np.log([e[key] for e in errors]), 1)[0] for key in expected}
 
 

@@ -49,6 +49,8 @@ CORNERS = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 1, 1], [0, 0
 AXES = np.cross(CORNERS - np.roll(CORNERS, 1, axis=0), np.roll(CORNERS, -1, axis=0) - CORNERS)
 POINTS = np.stack([CORNERS, CORNERS + 0.5 * AXES], axis=1)
 """Two on the axis of each of Bricard's six hinges; the link between the first two is the ground."""
+MASSES = np.linspace(0.8, 1.2, 8)
+"""At the other eight points."""
 
 
 def bricard(redundant=True):
@@ -59,7 +61,7 @@ def bricard(redundant=True):
     """
     model = mbs.Model(gravity=-9.81 * UPWARDS)
     points = POINTS.reshape(-1, 3)
-    masses = model.add("mass", mbs.MassPoint(np.linspace(0.8, 1.2, 8)), position=points[4:])
+    masses = model.add("mass", mbs.MassPoint(MASSES), position=points[4:])
     both = [(2 * i, 2 * i + 1) for i in range(2, 6)]
     both += [(2 * i + a, 2 * ((i + 1) % 6) + b) for i in range(1, 6) for a in (0, 1) for b in (0, 1)]
     # The last one, which is left out, is among those that depend on each other; those along axes are not.
@@ -73,7 +75,7 @@ def bricard(redundant=True):
     def params(size, mass, gravity):
         held = np.flatnonzero(pairs[:count, 0] < 4)
         rods = {"distance": size * lengths[:count], "marker0": size * points[pairs[held, 0]]}
-        bodies = {"mass": mass * np.linspace(0.8, 1.2, 8), "position": size * points[4:]}
+        bodies = {"mass": mass * MASSES, "position": size * points[4:]}
         return {"mass": bodies, "rods": rods, "gravity": weight(gravity)}
 
     return model, params
@@ -89,7 +91,7 @@ METHODS = {
     "generalized-alpha": mbs.GeneralizedAlpha(),
     "trapezoidal": mbs.TrapezoidalIndex2(),
 }
-RUN = dict(t1=0.6, dt=5e-3, saveat=[0.3, 0.6])
+RUN = dict(t1=0.6, dt=2e-3, saveat=[0.3, 0.6])
 AT = np.array([1.0, 1.0, 9.81])
 """All lengths together, so that constraints go on agreeing with each other; all masses together; gravity."""
 
@@ -100,30 +102,40 @@ def simulated(mechanism, method, redundant=True):
 
 
 def multipliers(solution):
-    """At the last output, and the forces on the coordinates, G^T lambda, with G^T."""
-    system, *state = solution.system, solution.t[-1], solution.q[-1], solution.v[-1]
-    transposed = np.concatenate([np.asarray(x.jacobian) for x in system.constraint_levels(*state).values()]).T
-    found = np.concatenate([np.atleast_1d(x[-1]) for x in solution.multipliers.values()])
-    return found, transposed @ found, transposed
+    """At the last output, with G^T; G from the lengths that the rods have according to the coordinates."""
+    system, t, q, v = solution.system, solution.t[-1], solution.q[-1], solution.v[-1]
+    names = list(solution.multipliers)
+    joined = lambda values: jnp.concatenate([jnp.ravel(values[name]) for name in names])
+    lengths = lambda q: joined({name: mbs.Outputs(system, t, q, v)[f"{name}.distance"] for name in names})
+    forces = joined({name: force[-1] for name, force in solution.multipliers.items()})
+    return np.asarray(forces), np.asarray(jax.jacfwd(lengths)(q)).T
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+def table(*quick):
+    """All mechanisms with all methods, these by default."""
+    every = [(mechanism, method) for mechanism in MECHANISMS for method in METHODS]
+    return [pytest.param(*x, marks=[] if x in quick else pytest.mark.slow) for x in every]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "method"),
+    table(("pendulum", "trapezoidal"), ("parallelogram", "generalized-alpha"), ("Bricard", "index 1")),
+)
 def test_motion_is_that_without_and_multipliers_are_the_smallest(mechanism, method):
     found, expected = (simulated(mechanism, method, redundant) for redundant in (True, False))
-    # Rounding, and what is left of the regularization after its refinement.
-    assert np.abs(found.q - expected.q).max() <= 1e-11
-    assert np.abs(found.v - expected.v).max() <= 1e-11 * np.abs(expected.v).max()
-    some, _, transposed = multipliers(found)
-    least = np.linalg.pinv(transposed, rcond=1e-9) @ multipliers(expected)[1]
-    assert np.abs(some - least).max() <= 1e-10 * np.abs(least).max()
+    # Not to rounding: projections of redundant constraints differ in what is of second order.
+    assert np.abs(found.q - expected.q).max() <= 1e-9 * np.abs(expected.q).max()
+    assert np.abs(found.v - expected.v).max() <= 1e-9 * np.abs(expected.v).max()
+    force, transposed = multipliers(found)
+    enough, columns = multipliers(expected)
+    smallest = np.linalg.pinv(transposed, rcond=1e-7)
+    assert np.abs(force - smallest @ (transposed @ force)).max() <= 1e-10 * np.abs(force).max()
+    # Implicit methods violate one level by the order of h^2: there constraints do not quite agree with each other.
+    bound = 1e-8 if method == "index 1" else 1e-5
+    assert np.abs(force - smallest @ (columns @ enough)).max() <= bound * np.abs(force).max()
 
 
-QUICK = [("parallelogram", "generalized-alpha"), ("Bricard", "index 1")]
-LONG = [(mechanism, method) for mechanism in MECHANISMS for method in METHODS if (mechanism, method) not in QUICK]
-
-
-@pytest.mark.parametrize(("mechanism", "method"), [*QUICK, *(pytest.param(*x, marks=pytest.mark.slow) for x in LONG)])
+@pytest.mark.parametrize(("mechanism", "method"), table(("pendulum", "generalized-alpha"), ("Bricard", "index 1")))
 def test_gradients_forwards_backwards_and_by_differences(mechanism, method):
     model, params = MECHANISMS[mechanism]()
     system = model.assemble(redundant="min_norm")
@@ -143,7 +155,7 @@ def test_gradients_forwards_backwards_and_by_differences(mechanism, method):
 REPEATED = {
     "pendulum": "'again' repeats what 'rod' fix",
     "parallelogram": "'third' repeats what 'left', 'right' fix",
-    "Bricard": "'rods[23]' repeats what 'rods[4]', ",
+    "Bricard": "'rods[23]' repeats what 'rods[8]', ",
 }
 
 
@@ -157,39 +169,43 @@ def test_redundant_constraints_are_named(mechanism):
         model.assemble(redundant="error")
 
 
-@pytest.mark.parametrize(("mechanism", "name"), [("pendulum", "again"), ("parallelogram", "third"), ("Bricard", "rods")])
-def test_those_that_contradict_each_other_are_named(mechanism, name):
+@pytest.mark.parametrize(
+    ("mechanism", "element", "name"),
+    [("pendulum", "again", "rod|again"), ("parallelogram", "third", "third"), ("Bricard", "rods", r"rods\[23\]")],
+)
+def test_constraints_that_contradict_others_are_refused_by_name(mechanism, element, name):
     model, _ = MECHANISMS[mechanism]()
     system = model.assemble(redundant="min_norm")
-    length = np.array(system.params()[name]["distance"])
-    length.flat[-1] *= 1.1
-    with pytest.raises(mbs.SimulationError, match=r"no start near .* Farthest off: '(rod|again|left|right|third)'|rods\[") as caught:
-        mbs.simulate(system, params={name: {"distance": length}}, **RUN)
-    print(caught.value)
+    lengths = np.array(system.params()[element]["distance"])
+    lengths.flat[-1] *= 1.1
+    with pytest.raises(mbs.SimulationError, match=f"no start near the one given .* Farthest off: '({name})'") as caught:
+        mbs.simulate(system, params={element: {"distance": lengths}}, **RUN)
     assert caught.value.status == "inconsistent_start"
 
 
+@pytest.mark.slow
 def test_bricards_links_as_rigid_bodies_on_two_ball_joints_for_each_hinge():
     """Seven of 36 equations are redundant. Each mass of the mechanism of rods is shared by two links, in halves."""
-    points, mass = POINTS.reshape(-1, 3), np.linspace(0.8, 1.2, 8)
-    halves = np.concatenate([np.ones(4), mass / 2])
-    model = mbs.Model(gravity=-9.81 * UPWARDS)
+    points = POINTS.reshape(-1, 3)
+    # Link i has points on the axis that it shares with the link before, 0 and 1, and with the one behind, 2 and 3.
     corners = (2 * np.arange(1, 6)[:, None] + np.arange(4)) % 12
-    m, p = halves[corners], points[corners]
-    center = np.sum(m[..., None] * p, axis=1) / m.sum(axis=1)[:, None]
+    m, p = np.concatenate([np.ones(4), MASSES / 2])[corners], points[corners]
+    center = np.einsum("lk,lki->li", m, p) / m.sum(axis=1)[:, None]
     r = p - center[:, None]
-    inertia = np.einsum("lk,lkij->lij", m, np.sum(r**2, axis=-1)[..., None, None] * np.eye(3) - r[..., :, None] * r[..., None, :])
+    inertia = np.einsum("lk,lkj,lkj->l", m, r, r)[:, None, None] * np.eye(3) - np.einsum("lk,lki,lkj->lij", m, r, r)
+
+    model = mbs.Model(gravity=-9.81 * UPWARDS)
     links = model.add("link", mbs.RigidBody(m.sum(axis=1), inertia), position=center)
-    # Of link i the points 0 and 1 are on the axis that it shares with the one before, 2 and 3 with the one behind.
-    first = [[model.ground.at(*x) for x in points[2:4]], *([links[i].at(*x) for x in r[i, 2:]] for i in range(5))]
-    second = [*([links[i].at(*x) for x in r[i, :2]] for i in range(5)), [model.ground.at(*x) for x in points[:2]]]
-    model.add("hinge", mbs.SphericalJoint(), between=(sum(first, []), sum(second, [])))
-    for i in range(4):
-        model.sense(f"mass{2 * i}", mbs.Position(links[i].at(*r[i, 2])))
-        model.sense(f"mass{2 * i + 1}", mbs.Position(links[i].at(*r[i, 3])))
-    system = model.assemble(redundant="min_norm")
-    found = mbs.simulate(system, **RUN)
+    at = lambda i, k: links[i].at(*r[i, k])
+    fixed = [model.ground.at(*x) for x in points[:4]]
+    before = [*fixed[2:], *(at(i, k) for i in range(5) for k in (2, 3))]
+    behind = [*(at(i, k) for i in range(5) for k in (0, 1)), *fixed[:2]]
+    model.add("hinge", mbs.SphericalJoint(), between=(before, behind))
+    for k in range(8):
+        model.sense(f"mass{k}", mbs.Position(before[k + 2]))
+
+    found = mbs.simulate(model.assemble(redundant="min_norm"), **RUN)
     expected = simulated("Bricard", "index 1")["mass.position"]
-    for i in range(8):
-        np.testing.assert_allclose(found[f"mass{i}"], expected[:, i], atol=1e-8)
-        print(np.abs(found[f"mass{i}"]-expected[:, i]).max())
+    for k in range(8):
+        # What the steps of one and of the other are off.
+        assert np.abs(found[f"mass{k}"] - expected[:, k]).max() <= 1e-9
