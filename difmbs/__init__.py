@@ -55,6 +55,7 @@ from .model import Model as Model
 from .modes import Modes as Modes
 from .modes import modes as modes
 from .outputs import Outputs as Outputs
+from .piecewise import Piecewise as Piecewise
 from .sensors import Acceleration as Acceleration
 from .sensors import AngularVelocity as AngularVelocity
 from .sensors import Output as Output

@@ -71,6 +71,8 @@ class _Group:
         self.structure, self.treedef = structure, treedef
         self.count = 0
         self.columns: list[list[Any]] = [[] for _ in range(treedef.num_leaves)]
+        self.sizes = [0] * treedef.num_leaves
+        self.shared: dict[tuple[int, Path], int] = {}
         self.rows: list[list[np.ndarray]] = [[] for _ in range(treedef.num_leaves)]
         self.markers: list[list[np.ndarray]] = []
 
@@ -78,9 +80,12 @@ class _Group:
         """Adds `count` instances; `positions` are those of the instances in each leaf. Returns the new rows."""
         added = []
         for k, (leaf, where) in enumerate(zip(leaves, positions, strict=True)):
-            value = leaf.at(where)
-            first = sum(len(column) for column in self.columns[k])
-            self.columns[k].append(value)
+            value, first = leaf.at(where), self.sizes[k]
+            if leaf.shared:
+                first = self.shared.setdefault((k, leaf.name), first)
+            if first == self.sizes[k]:
+                self.columns[k].append(value)
+                self.sizes[k] += len(value)
             self.rows[k].append(np.full(count, first) if leaf.shared else first + np.arange(count))
             added.append(Index(first + np.arange(len(value))))
         self.count += count
@@ -94,6 +99,10 @@ class _Group:
             dataclasses.replace(slot, rows=Index(np.concatenate(rows)))
             for slot, rows in zip(slots, self.markers, strict=True)
         )
+
+
+_Kept = tuple[_Group, int, Index, Index | None]
+"""Where a parameter is: the group, which of its leaves, the rows, and their positions unless they are shared."""
 
 
 def _build(records, sensors, gravity) -> System:
@@ -122,7 +131,7 @@ class _Builder:
         self.groups: dict[str, dict[Any, _Group]] = {kind: {} for kind in KINDS}
         self.elements: dict[str, Element] = {}
         self.readings: dict[str, Any] = {}
-        self.stored: dict[Path, list[tuple[_Group, int, Index, Index | None]]] = {}
+        self.stored: dict[Path, list[_Kept]] = {}
         self.leaves: dict[Path, _Leaf] = {}
 
     def add_body(self, record: Record) -> None:
@@ -238,7 +247,7 @@ class _Builder:
             path: Home(
                 self.leaves[path].value.shape,
                 self.leaves[path].spec,
-                tuple(Stored(numbers[id(group)], leaf, rows, where) for group, leaf, rows, where in parts),
+                tuple(Stored(numbers[id(g)], leaf, rows, where) for g, leaf, rows, where in _together(parts)),
             )
             for path, parts in self.stored.items()
         }
@@ -270,6 +279,20 @@ def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
         yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
         first_q += group.count * kind.coordinates
         first_v += group.count * kind.velocities
+
+
+def _together(
+    parts: list[tuple[_Group, int, Index, Index | None]],
+) -> Iterator[tuple[_Group, int, Index, Index | None]]:
+    """One entry for each stored leaf: its rows, and their positions in the parameter unless they are shared."""
+    leaves: dict[tuple[int, int], list[_Kept]] = {}
+    for part in parts:
+        leaves.setdefault((id(part[0]), part[1]), []).append(part)
+    for (group, leaf, rows, where), *more in leaves.values():
+        if where is not None:
+            rows = Index(np.concatenate([rows.rows, *(part[2].rows for part in more)]))
+            where = Index(np.concatenate([where.rows, *(part[3].rows for part in more if part[3] is not None)]))
+        yield group, leaf, rows, where
 
 
 def _merged(parts: list[Part]) -> tuple[Part, ...]:

@@ -12,7 +12,7 @@ from ._errors import SimulationError
 from ._spectrum import FIXED, Spectrum, spectrum
 from .linalg import first_order_only
 
-_RANK = 1e-7
+RANK = 1e-7
 """Singular values of G below this share of the largest one are those of redundant constraints."""
 
 
@@ -45,8 +45,10 @@ def modal(M: Any, K: Any, D: Any, G: Any, count: int) -> Modal:
     frame = _frame(M, G)
     s, x, y, repeated = _eigenvectors(frame, K, D, count)
     m, k, d, hold = (matrix.astype(s.dtype) for matrix in (M, K, D, frame.hold))
-    nu, eta = -_applied(m, k, d, s, x) @ hold, -_applied(m.T, k.T, d.T, s.conj(), y) @ hold
-    return Modal(s, x, y, repeated, nu, eta)
+    # Of missing modes nothing but the eigenvalue is not a number: it would spread in derivatives.
+    known = jnp.where(jnp.isnan(s), 0, s)
+    nu, eta = -_applied(m, k, d, known, x) @ hold, -_applied(m.T, k.T, d.T, known.conj(), y) @ hold
+    return Modal(s, x, y, repeated & ~jnp.isnan(s), nu, eta)
 
 
 def eigen(M: Any, K: Any, D: Any, G: Any, modal: Modal) -> Eigen:
@@ -54,14 +56,18 @@ def eigen(M: Any, K: Any, D: Any, G: Any, modal: Modal) -> Eigen:
 
     ds = -(y^H (s^2 dM + s dD + dK) x + y^H dG^T nu + eta^H dG x) / (y^H (2 s M + D) x).
     """
-    s, x, y, repeated, nu, eta = modal
+    all_values, x, y, repeated, nu, eta = modal
+    s = jnp.where(jnp.isnan(all_values), 0, all_values)
     m, k, d, g = (matrix.astype(s.dtype) for matrix in (M, K, D, G))
     residual = jnp.sum(y.conj() * _applied(m, k, d, s, x), axis=-1)
     residual += jnp.sum((y.conj() @ g.T) * nu + (x @ g.T) * eta.conj(), axis=-1)
     slope = lax.stop_gradient(jnp.sum(y.conj() * (2 * s[:, None] * (x @ m.T) + x @ d.T), axis=-1))
     # What is free to move stays so.
     free = s == 0
-    return Eigen(s, x, residual, jnp.where(free, 0, -1 / jnp.where(free, 1, slope)), repeated)
+    gain = jnp.where(free, 0, -1 / jnp.where(free, 1, slope))
+    # A product, so that with the matrices the derivative is not a number either.
+    gain += 0 * lax.stop_gradient(jnp.sum(k) + jnp.sum(d))
+    return Eigen(all_values, x, residual, gain, repeated)
 
 
 def freedoms(M: Any, G: Any) -> Any:
@@ -93,7 +99,7 @@ def _(primals, tangents):
         gain = eqx.error_if(gain, jnp.any(repeated), _REPEATED.format("one of the modes"))
     elif np.any(repeated):
         raise SimulationError(_REPEATED.format(f"mode {np.argwhere(np.asarray(repeated))[0][-1]}"), "repeated")
-    return values, gain * tangents[1]
+    return values, jnp.where(gain == 0, 0, gain * tangents[1])
 
 
 _FIRST_ONLY = "eigenvalues have first derivatives only: their derivative holds the mode shapes constant."
@@ -121,7 +127,7 @@ def _frame(M: Any, G: Any) -> _Frame:
     rows = G @ root.T
     lengths = jnp.sqrt(jnp.sum(rows**2, axis=1, keepdims=True))
     lengths = jnp.where(lengths > 0, lengths, 1)
-    inverse = jnp.linalg.pinv(rows / lengths, rtol=_RANK) / lengths.T
+    inverse = jnp.linalg.pinv(rows / lengths, rtol=RANK) / lengths.T
     return _Frame(root, identity - inverse @ rows, root.T @ inverse)
 
 
@@ -135,7 +141,8 @@ def _eigenvectors(frame: _Frame, K: Any, D: Any, count: int) -> Spectrum:
     s, x, y, repeated = spectrum(stiffness / unit**2 + FIXED * held, damping / unit, count)
     x, y = (z @ root.astype(z.dtype) for z in (x, y))
     largest = jnp.take_along_axis(x, jnp.argmax(jnp.abs(x), axis=1, keepdims=True), axis=1)
-    positive = largest.conj() / jnp.abs(largest).astype(x.dtype)
+    size = jnp.abs(largest)
+    positive = largest.conj() / jnp.where(size > 0, size, 1).astype(x.dtype)
     return Spectrum(s * unit.astype(s.dtype), x * positive, y, repeated)
 
 

@@ -62,6 +62,13 @@ class Index:
         padded = jnp.concatenate([y, jnp.zeros_like(y[:1])])
         return jnp.sum(padded.at[table].get(mode="promise_in_bounds"), axis=1)
 
+    def add(self, x, y):
+        """x with y[i] added to x[rows[i]]."""
+        if self.is_run and 0 < y.shape[0] < x.shape[0]:
+            first = int(self.rows[0])
+            return lax.dynamic_update_slice_in_dim(x, x[first : first + y.shape[0]] + y, first, 0)
+        return x + self.spread(y, x.shape[0])
+
     @functools.lru_cache(maxsize=8)  # noqa: B019 (an Index lives as long as its model)
     def _incidence(self, size: int):
         """For every row the positions in `rows` that hold it, filled up with len(rows); None where that is wasteful."""

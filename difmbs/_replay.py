@@ -76,6 +76,12 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
     def has_output(k, j):
         return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
 
+    def inside(t, h, y, result, output):
+        """The state at an output."""
+        if method.on_grid:
+            return jnp.where(output <= t, y, step.ending(h, y, result))
+        return step.inside(t, h, y, result, output)
+
     def states(first):
         """The states from one that is stored to the next, computed again."""
         if every == 1:
@@ -128,7 +134,7 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
 
             def save(carry):
                 j, outputs = carry
-                doutput = tangent(lambda y, result: step.inside(t, h, y, result, trace.outputs[j]))
+                doutput = tangent(lambda y, result: inside(t, h, y, result, trace.outputs[j]))
                 return j + 1, with_row(outputs, j, doutput)
 
             j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
@@ -155,7 +161,7 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
 
                 def add(carry):
                     j, weighed = carry
-                    _, pull = jax.vjp(lambda y, result: step.inside(t, h, y, result, trace.outputs[j]), y, result)
+                    _, pull = jax.vjp(lambda y, result: inside(t, h, y, result, trace.outputs[j]), y, result)
                     return j - 1, jax.tree.map(jnp.add, weighed, pull(weights[j]))
 
                 _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)

@@ -4,9 +4,10 @@ Newton's method where that leads there; elsewhere the path of a heavily damped m
 
     (drag M + h^2 K) x = -r,     q moves by h^2 x.
 
-Each of them is corrected once, with the matrix of where it led: what is stiff is then as it should be. The size of this
-correction, compared with that of the step, decides on the drag. A step must go with the forces: so what is found is a
-stable equilibrium, unless the start is an unstable one.
+Each step is corrected once, with the matrix of where it led: what is stiff is then as it should be. The length of this
+correction, compared with that of the step, decides on the drag. And the matrix must resist all displacements that the
+constraints leave, so that the motion goes with the forces, never back to an equilibrium that it would leave by itself.
+What is found is stable therefore, unless the start is an unstable one.
 """
 
 import dataclasses
@@ -17,12 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._rest import Rest, at_rest, undisplaced
+from ._layout import Inverse
+from ._rest import at_rest, undisplaced, weighed
 from ._status import Status
 from ._types import Vector
 from .system import System
 
-_ITERATIONS = 300
+_ITERATIONS = 3000
 """For each load step."""
 
 _NEAR = 0.1
@@ -36,8 +38,8 @@ _LEAST = 1e3
 
 _MOST = 1e20
 
-_RAISED = 10.0
-"""After a step too far the drag is raised by this, and after several in a row by more."""
+_PACE = 3.0
+"""The drag is first changed by this, and by powers of it as long as steps are taken, or as long as none is."""
 
 _LARGE = 1e10
 """A value of h^2 for which constraints, which are divided by it, do not count."""
@@ -46,14 +48,15 @@ _GOING = -1
 
 
 class Found(NamedTuple):
-    """Coordinates and multipliers, h^2 for the equations there, `Status.ok` or what went wrong, and how the system
-    moves where it is not held."""
+    """Coordinates and multipliers, h^2 for the equations there, `Status.ok` or what went wrong, whether displacements
+    are resisted, and how the system moves where it is not held."""
 
     q: Vector
     multipliers: Vector
     square: Any
     iterations: Any
     code: Any
+    stable: Any
     drift: Vector
 
 
@@ -74,9 +77,8 @@ def come_to_rest(system: System, t: Any, q: Vector, load_steps: Any) -> Found:
     square = 1 / jnp.where(push + stiffness > 0, push + stiffness, 1)
     first = at_rest(system, t, q, square).residual(u)
     search = _Search(system, t, q, first, square, size, jnp.asarray(load_steps, q.dtype))
-    s = lax.while_loop(search.going, search.advanced, search.start(multipliers, square * push, probe))
-    code = jnp.where(s.code == _GOING, Status.newton_failed.value, s.code)
-    return Found(s.q, s.multipliers, square, s.iterations, code, s.drift)
+    s = lax.while_loop(search.going, search.advanced, search.start(multipliers, square * push))
+    return search.judged(s, probe)
 
 
 def _probe(system: System, q: Any) -> Any:
@@ -87,36 +89,33 @@ def _probe(system: System, q: Any) -> Any:
 
 
 class _State(NamedTuple):
-    """Where a search is and how it got there.
-
-    `predicted`: (q, multipliers) is a step of length `moved` away from `base`, still to be corrected so that the
-    residual becomes what was `foretold`; `raised`: by how much the drag is raised after a step too far; `soft`: a
-    displacement that is resisted little; `drift` and `correction`: the last displacement and its size.
-    """
+    """Where a search is. `good`: whether the last step was taken; `pace`: by how much the next one like it changes the
+    drag; `drift` and `change`: the last displacement and its size, 1 where it does not count."""
 
     q: Any
     multipliers: Any
-    base: tuple[Any, Any]
-    foretold: Any
-    moved: Any
-    predicted: Any
     drag: Any
-    raised: Any
-    soft: Any
+    good: Any
+    pace: Any
     drift: Any
-    correction: Any
+    change: Any
     step: Any
     iterations: Any
     code: Any
 
 
-class _Quality(NamedTuple):
-    """Of a displacement: its size relative to the step it corrects, whether it goes with the forces, and how a soft
-    displacement is answered."""
+class _Step(NamedTuple):
+    """Where a step and its correction lead. `missed`: the length of the correction over that of the step; `resisted`:
+    whether all displacements were; `possible`: whether there was a residual to begin with; `finite`: all numbers."""
 
+    q: Any
+    multipliers: Any
+    drift: Any
+    change: Any
     missed: Any
-    with_the_forces: Any
-    soft: Any
+    resisted: Any
+    possible: Any
+    finite: Any
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -131,86 +130,116 @@ class _Search:
     size: Any
     steps: Any
 
-    def start(self, multipliers: Any, drag: Any, probe: Any) -> _State:
-        q, zero = self.q0, jnp.zeros((), int)
-        infinite, drag = jnp.full((), jnp.inf, q.dtype), jnp.maximum(drag, _LEAST * jnp.finfo(q.dtype).eps)
+    @property
+    def least(self) -> Any:
+        return _LEAST * jnp.finfo(self.q0.dtype).eps
+
+    def start(self, multipliers: Any, drag: Any) -> _State:
+        dtype, zero = self.q0.dtype, jnp.zeros((), int)
+        nowhere = jnp.zeros(self.system.structure.velocity_count, dtype)
+        pace, infinite = jnp.full((), _PACE, dtype), jnp.full((), jnp.inf, dtype)
         return _State(
-            q, multipliers, (q, multipliers), jnp.zeros_like(self.first), infinite, jnp.asarray(False),
-            drag, jnp.full((), _RAISED, q.dtype), probe, probe, infinite, zero, zero, jnp.full((), _GOING),
+            self.q0, multipliers, jnp.maximum(drag, self.least), jnp.asarray(True), pace, nowhere, infinite, zero, zero,
+            jnp.full((), _GOING),
         )  # fmt: skip
 
     def going(self, s: _State) -> Any:
         return (s.code == _GOING) & (s.iterations < _ITERATIONS * self.steps.astype(int))
 
     def advanced(self, s: _State) -> _State:
-        """After a step or the correction of one, or back with more drag where that led too far."""
-        count = s.drift.size
-        problem: Rest = at_rest(self.system, self.t, s.q, self.square, s.drag)
-        u = undisplaced(self.system, s.multipliers)
-        inverse = problem.inverse(u)
-        residual = problem.residual(u) - (1 - (s.step + 1).astype(u.dtype) / self.steps) * self.first
-        # Constraints, too, are approached the more slowly the larger the drag.
-        part = jnp.where(jnp.arange(u.size) < count, 1, 1 / (1 + s.drag))
-        wanted = jnp.where(s.predicted, residual - s.foretold, part * residual)
-        du = -inverse.solve(wanted)
-        x, change = jnp.split(du, [count])
-        length = self._length(s.q, x)
-        here = (s.q, s.multipliers)
-        forward = s._replace(
-            q=self.system.retract(s.q, self.square * x),
-            multipliers=s.multipliers + change,
-            base=jax.tree.map(lambda a, b: jnp.where(s.predicted, a, b), s.base, here),
-            foretold=(1 - part) * residual - self._forces(s.drag * self._weighed(s.q, x)),
-            moved=length,
-            predicted=~s.predicted,
-            drift=x,
-            correction=problem.error(u, du),
-        )
-        work = jnp.sum(change * wanted[count:]) - jnp.sum(x * wanted[:count])
-        soft = inverse.solve(self._forces(self._weighed(s.q, s.soft)))[:count]
-        return self._judged(s, forward, _Quality(length / s.moved, s.predicted | (work > 0), soft))
-
-    def _judged(self, s: _State, forward: _State, quality: _Quality) -> _State:
-        least = _LEAST * jnp.finfo(s.q.dtype).eps
-        finite = jnp.isfinite(forward.correction) & jnp.all(jnp.isfinite(forward.foretold))
-        missed = jnp.where(s.predicted, quality.missed, 0)
+        """After a step, or with more drag where that would lead too far."""
+        new = self._stepped(s)
         # So small that rounding may decide about its direction.
-        tiny = forward.correction * jnp.finfo(s.q.dtype).eps ** 0.5 < 1
-        good = finite & (tiny | ((missed <= 0.5) & quality.with_the_forces))
-        settled = (forward.correction <= 1) | (tiny & (forward.correction > 0.5 * s.correction))
-        arrived = good & settled & (s.drag <= least)
-        softness = self._length(s.q, quality.soft)
-        free = arrived & ~(softness * s.drag < 0.1)
-        gone = good & (jnp.max(jnp.abs(forward.q - self.q0)) > _FAR * self.size)
+        tiny = new.change * jnp.finfo(s.q.dtype).eps ** (1 / 3) < 1
+        good = new.finite & (tiny | ((new.missed <= 0.5) & new.resisted))
+        settled = (new.change <= 1) | (tiny & (new.change > 0.5 * s.change))
+        arrived = good & settled & (s.drag <= self.least)
         code = jnp.where(arrived & (s.step + 1 >= self.steps.astype(int)), Status.ok.value, _GOING)
+        gone = good & (jnp.max(jnp.abs(new.q - self.q0)) > _FAR * self.size)
         code = jnp.where(gone, Status.no_equilibrium.value, code)
-        code = jnp.where(free, Status.singular.value, code)
         code = jnp.where(s.drag > _MOST, Status.newton_failed.value, code)
-        code = jnp.where(~finite & ~s.predicted, Status.non_finite.value, code)
-        less = jnp.maximum(jnp.where(tiny, 0, 4 * missed**2), jnp.where(s.raised > _RAISED, 0.3, 1e-6))
-        less = jnp.where(s.predicted, less, 1)
-        q, multipliers = forward.base
-        back = s._replace(q=q, multipliers=multipliers, predicted=jnp.asarray(False))
-        after = jax.tree.map(lambda a, b: jnp.where(good, a, b), forward, back)
-        return after._replace(
-            predicted=after.predicted & ~arrived,
-            drag=jnp.maximum(s.drag * jnp.where(good, less, s.raised), least),
-            raised=jnp.where(good, jnp.where(s.predicted, _RAISED, s.raised), _RAISED * s.raised),
-            soft=jnp.where(jnp.isfinite(softness), quality.soft / softness, s.soft),
-            drift=jnp.where(free, quality.soft, jnp.where(finite, forward.drift, s.drift)),
-            correction=jnp.where(arrived, jnp.inf, after.correction),
+        code = jnp.where(~new.possible, Status.non_finite.value, code)
+        # Faster and faster one way, slowly again after each turn.
+        pace = jnp.where(good == s.good, _PACE * s.pace, _PACE)
+        less = jnp.maximum(jnp.where(tiny, 0, 4 * new.missed**2), 1 / pace)
+        return _State(
+            q=jnp.where(good, new.q, s.q),
+            multipliers=jnp.where(good, new.multipliers, s.multipliers),
+            drag=jnp.maximum(s.drag * jnp.where(good, less, pace), self.least),
+            good=good,
+            pace=pace,
+            drift=jnp.where(new.finite, new.drift, s.drift),
+            change=jnp.where(arrived | ~good, jnp.inf, new.change),
             step=jnp.where(arrived, s.step + 1, s.step),
             iterations=s.iterations + 1,
             code=code,
         )
 
-    def _weighed(self, q: Any, x: Any) -> Any:
-        """M x."""
-        products = self.system.each_body(lambda body, q, x: jnp.sum(body.mass_matrix(q) * x[None], axis=-1), q, x)
-        return jnp.concatenate([product.reshape(-1) for product in products])
+    def _stepped(self, s: _State) -> _Step:
+        count = s.drift.size
+        kept = (1 - (s.step + 1).astype(s.q.dtype) / self.steps) * self.first
+        problem = at_rest(self.system, self.t, s.q, self.square, s.drag)
+        u = undisplaced(self.system, s.multipliers)
+        inverse = problem.inverse(u)
+        residual = problem.residual(u) - kept
+        # Constraints, too, are approached the more slowly the larger the drag.
+        part = jnp.where(jnp.arange(u.size) < count, 1, 1 / (1 + s.drag))
+        du = -inverse.solve(part * residual)
+        q, multipliers = self._moved(s.q, s.multipliers, du)
+        there, u1 = at_rest(self.system, self.t, q, self.square, s.drag), undisplaced(self.system, multipliers)
+        foretold = (1 - part) * residual - self._forces(s.drag * weighed(self.system, s.q, du[:count]))
+        correction = -there.inverse(u1).solve(there.residual(u1) - kept - foretold)
+        length, missed = (self._length(s.q, x[:count]) for x in (du, correction))
+        return _Step(
+            *self._moved(q, multipliers, correction),
+            drift=du[:count],
+            change=problem.error(u, du),
+            missed=jnp.where(missed > 0, missed / length, 0),
+            resisted=self._unresisted(inverse) == 0,
+            possible=jnp.all(jnp.isfinite(residual)),
+            finite=jnp.all(jnp.isfinite(du) & jnp.isfinite(correction)),
+        )
+
+    def judged(self, s: _State, probe: Any) -> Found:
+        """Where the search has ended, and whether displacements from there are resisted: a little more, or less, of
+        drag than none must make no difference."""
+        u = undisplaced(self.system, s.multipliers)
+        most, least = (at_rest(self.system, self.t, s.q, self.square, sign * self.least).inverse(u) for sign in (1, -1))
+        unresisted = self._unresisted(least)
+        free = (s.code == Status.ok.value) & (unresisted != self._unresisted(most))
+        soft = most.solve(self._forces(weighed(self.system, s.q, probe)))[: probe.size]
+        code = jnp.where(s.code == _GOING, Status.newton_failed.value, s.code)
+        code = jnp.where(free, Status.singular.value, code)
+        drift = jnp.where(free, soft, s.drift)
+        stable = (code == Status.ok.value) & (unresisted == 0)
+        return Found(s.q, s.multipliers, self.square, s.iterations, code, stable, drift)
+
+    def _unresisted(self, inverse: Inverse) -> Any:
+        """How many independent displacements are not resisted: how many more of the matrix's eigenvalues are negative
+        than there are constraints. By Sylvester's law as many as in all of the pivots, or their inverses."""
+        pivots = inverse.factors.inverses[:, ::-1, ::-1]
+        negative = jnp.zeros((), int)
+        for _ in range(pivots.shape[-1]):
+            pivot = pivots[:, :1, :1]
+            negative += jnp.sum(pivot < 0)
+            pivots = pivots[:, 1:, 1:] - pivots[:, 1:, :1] * pivots[:, :1, 1:] / pivot
+        return negative - self._equations()
+
+    def _equations(self) -> Any:
+        """How many equations of constraints are in force."""
+        structure, total = self.system.structure, jnp.zeros((), int)
+        for group, coupling in zip(structure.constraints, structure.couplings, strict=True):
+            if group.active:
+                on = True if group.switch is None else self.system.is_on(group)
+                total += jnp.where(on, group.count * coupling.equations, 0)
+        return total
+
+    def _moved(self, q: Any, multipliers: Any, du: Any) -> tuple[Any, Any]:
+        x, change = jnp.split(du, [du.size - multipliers.size])
+        return self.system.retract(q, self.square * x), multipliers + change
 
     def _length(self, q: Any, x: Any) -> Any:
-        return jnp.sqrt(jnp.sum(x * self._weighed(q, x)))
+        return jnp.sqrt(jnp.sum(x * weighed(self.system, q, x)))
 
     def _forces(self, forces: Any) -> Any:
         """Forces, and zeros for the equations of constraints."""

@@ -23,7 +23,7 @@ _DEFECTIVE = 1e-6
 
 
 class Spectrum(NamedTuple):
-    """Eigenvalues s with right and left eigenvectors x and y in rows; NaN where there are not as many."""
+    """Eigenvalues s, NaN where there are not as many, with right and left eigenvectors x and y in rows."""
 
     values: Any
     right: Any
@@ -45,13 +45,16 @@ def _undamped(K: Any, count: int) -> Spectrum:
     squares, vectors = jnp.linalg.eigh((K + K.T) / 2)
     squares = jnp.where(jnp.abs(squares) <= _NOISE * len(K) * eps, 0, squares)
     order = jnp.argsort(jnp.abs(squares))[:count]
-    gaps = jnp.abs(squares[order, None] - squares[None]).at[jnp.arange(count), order].set(jnp.inf)
+    gaps = jnp.abs(squares[order, None] - squares[None]).at[jnp.arange(len(order)), order].set(jnp.inf)
     squares = squares[order]
     repeated = (jnp.min(gaps, axis=1) <= _SAME * jnp.abs(squares) + 1e4 * eps) & (squares != 0)
     size = jnp.sqrt(jnp.abs(squares))
     values = lax.complex(jnp.where(squares < 0, size, 0), jnp.where(squares < 0, 0, size))
     x = vectors.T[order].astype(values.dtype)
-    return Spectrum(_known(values, size), x, x, repeated)
+    missing = count - len(order)
+    values = jnp.pad(_known(values, size), (0, missing), constant_values=jnp.nan)
+    x = jnp.pad(x, [(0, missing), (0, 0)])
+    return Spectrum(values, x, x, jnp.pad(repeated, (0, missing)))
 
 
 def _damped(K: Any, D: Any, count: int) -> Spectrum:

@@ -129,10 +129,12 @@ class Model:
             raise ModelError(f"redundant must be 'warn', 'min_norm' or 'error', got {show(redundant)}.")
         if len(self._handles) == 0:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
-        system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
-        for name, quantity in self._sensors.items():
-            if not isinstance(quantity, tuple):
-                _try_sensor(system, name)
+        # Also what is built inside jit has numbers of its own.
+        with jax.ensure_compile_time_eval():
+            system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
+            for name, quantity in self._sensors.items():
+                if not isinstance(quantity, tuple):
+                    _try_sensor(system, name)
         return system
 
     def _body(self, name: str, body: AbstractBody, initial: dict[str, Any]) -> Record:

@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
 from ._eigen import Eigen, Modal, eigen, freedoms, modal, values, vectors
@@ -20,7 +21,7 @@ class Modes(eqx.Module):
     `eigenvalues` s [1/s]; `angular_frequencies` |s| [rad/s] and `frequencies` |s| / 2 pi [Hz]: those without damping,
     with it it is Im s; `damping_ratios` -Re s / |s|, negative where the motion grows; `shapes`, complex, in rows over
     the velocity coordinates, with $x^H M x = 1$ and the largest entry positive. Rigid-body motions have s = 0 and a
-    damping ratio of 0. Where there are not as many modes as were asked for inside `jit`, the last ones are NaN.
+    damping ratio of 0. Where there are not as many modes as were asked for, the last ones are NaN.
     """
 
     system: System
@@ -48,12 +49,18 @@ class Modes(eqx.Module):
     def shapes(self) -> Any:
         return vectors(self.found)
 
+    def __repr__(self) -> str:
+        values = self.found.values
+        return f"Modes({'traced' if isinstance(values, jax.core.Tracer) else f'frequencies={self.frequencies} Hz'})"
+
     def shape(self, name: str) -> Any:
         """The part of a body in each mode, over its velocity coordinates; by instance if the name holds many."""
         return self.shapes[..., self.system.velocities(name)]
 
-    def only(self, *numbers: int) -> "Modes":
+    def only(self, *numbers: int | np.integer) -> "Modes":
         """Some of the modes, so that those with repeated eigenvalues are out of the way of derivatives."""
+        if not numbers:
+            raise SimulationError("only takes the numbers of some modes, for example modes.only(0, 1).")
         all_values, shapes, *others = self.found
         rows = jnp.asarray([_checked(n, all_values.shape[-1]) for n in numbers])
         return Modes(self.system, Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others)))
@@ -69,7 +76,8 @@ def modes(
 
     **Arguments:** `q`: the coordinates, such as those of `static_equilibrium`, None: the initial ones; `t`: the time,
     a plain value; `params`: a part of `system.params()` to replace; `count`: how many modes, from the lowest frequency
-    on, None: as many as the constraints leave.
+    on, None: all; inside `jit`, where they cannot be counted, as many as coordinates less constraints. There is one for
+    each motion that constraints leave, and a second one where damping keeps it from oscillating.
     """
     check_system("modes", system)
     t = check_number("t", t)
@@ -80,7 +88,13 @@ def modes(
     linear = about(system, replaced, jnp.asarray(t, system.gravity.dtype), q, rest)
     # By themselves, so that derivatives run the same programs.
     still = jax.tree.map(jax.lax.stop_gradient, linear)
-    return Modes(system, _eigen(linear, _modal(still, _count(still, count))))
+    found = _modal(still, _most(still, count))
+    if not isinstance(found.values, jax.core.Tracer):
+        known = np.count_nonzero(~np.isnan(found.values))
+        if known == 0:
+            raise SimulationError("the stiffness or damping is not finite in this state.", "non_finite")
+        found = Modal(*(x[:known] for x in found)) if count is None else found
+    return Modes(system, _eigen(linear, found))
 
 
 @eqx.filter_jit
@@ -98,27 +112,32 @@ def _freedoms(linear: Linearization) -> Any:
     return freedoms(linear.M, linear.G)
 
 
-def _count(linear: Linearization, count: int | None) -> int:
+def _most(linear: Linearization, count: int | None) -> int:
+    """How many modes to look for."""
     free = _freedoms(linear)
     equations, size = linear.G.shape
     if isinstance(free, jax.core.Tracer):
         # Redundant constraints leave more than this, which only numbers tell.
         if count is None and size <= equations:
             raise SimulationError("inside jit the motions that constraints leave cannot be counted: pass count.")
-        return size - equations if count is None else min(count, size)
+        return size - equations if count is None else min(count, 2 * size)
     if free == 0:
         raise SimulationError("the constraints leave no motion, so there are no modes.")
-    if count is not None and count > free:
-        raise SimulationError(f"count = {count}, but the constraints leave only {free} motions.")
-    return int(free) if count is None else count
+    if count is not None and count > 2 * free:
+        raise SimulationError(
+            f"count = {count}, but the constraints leave only {free} motions, and each has two modes at most."
+        )
+    if count is None:
+        return int(free) if isinstance(linear.K + linear.D, jax.core.Tracer) else 2 * int(free)
+    return count
 
 
 def _checked(number: Any, count: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < count:
         raise SimulationError(f"modes are numbered from 0 to {count - 1}, got {number!r}.")
-    return number
+    return int(number)
 
 
 def _size(s: Any) -> Any:
     square = s.real**2 + s.imag**2
-    return jnp.where(square == 0, 0, jnp.sqrt(jnp.where(square == 0, 1, square)))
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), jax.lax.stop_gradient(square))

@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
+from ._eigen import RANK
 from ._errors import ParameterError, SimulationError
 from ._parameters import Path
 from ._rest import at_rest, undisplaced
@@ -16,26 +17,25 @@ from ._search import Found, come_to_rest
 from ._status import Status
 from ._structure import Structure
 from ._types import Params
-from .linalg import first_order_only, implicit
+from .linalg import implicit
 from .outputs import Outputs
 from .system import System
-
-_RANK = 1e-7
-"""Singular values of G below this share of the largest one are those of redundant constraints."""
 
 
 class Equilibrium(eqx.Module):
     """A system at rest.
 
     `q`, NaN where no equilibrium was found; `multipliers` by name of constraint; `status`, "ok" or the reason;
-    `iterations`; `equilibrium["tip"]` and `equilibrium["spring.force"]`: sensors and output variables, with velocities
-    and accelerations zero. In a batch made by `vmap` all of them have its axis in front.
+    `stable`: whether all small displacements are resisted; `iterations`; `equilibrium["tip"]` and
+    `equilibrium["spring.force"]`: sensors and output variables, with velocities and accelerations zero. In a batch made
+    by `vmap` all of them have its axis in front.
     """
 
     system: System
     t: Any
     q: Any
     reactions: dict[int, Any]
+    stable: Any
     drift: Any
     iterations: Any
     code: Any
@@ -52,6 +52,9 @@ class Equilibrium(eqx.Module):
     def multipliers(self) -> dict[str, Any]:
         names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
         return {name: self[f"{name}.force"] for name in names}
+
+    def __repr__(self) -> str:
+        return f"Equilibrium(status={self.status}, stable={self.stable}, iterations={self.iterations}, q={self.q})"
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -117,8 +120,7 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
     count = system.structure.velocity_count
     problem = at_rest(system, t, found.q, found.square)
     u = undisplaced(system, found.multipliers)
-    residual = problem.residual(u)
-    u = _once(implicit(u, residual, problem.inverse(u)), residual)
+    u = implicit(u, problem.residual(u), problem.inverse(u))
     # A product, so that the derivative is not a number either.
     u = u * jnp.where(found.code == Status.ok.value, 1, jnp.nan)
     q = system.retract(found.q, found.square * u[:count])
@@ -126,26 +128,9 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
         # Of all multipliers with the same forces the smallest.
         levels = system.constraint_levels(t, q, jnp.zeros(count, q.dtype))
         jacobian = jnp.concatenate([level.jacobian for level in levels.values()])
-        u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=_RANK) @ (jacobian.T @ u[count:])])
+        u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])
     reactions = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return Equilibrium(system, t, q, reactions, found.drift, found.iterations, found.code)
-
-
-@jax.custom_jvp
-def _once(u: Any, residual: Any) -> Any:
-    """u, refusing second derivatives."""
-    return u
-
-
-@_once.defjvp
-def _(primals, tangents):
-    u, residual = primals
-    # The factor is in use, so that the refusal is not left out inside jit.
-    _, one = first_order_only((residual, jnp.ones_like(u)), _FIRST_ONLY)
-    return u, one * tangents[0]
-
-
-_FIRST_ONLY = "equilibria have first derivatives only: their derivative holds the factorized matrix constant."
+    return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, found.code)
 
 
 def _refuse_velocity_constraints(structure: Structure) -> None:

@@ -296,7 +296,7 @@ class System(eqx.Module):
     def add_to(self, total: list[Any], slots: tuple[Slot, ...], forces: tuple[Any, ...]) -> None:
         """Adds the generalized forces of a group to those of its bodies (a list with an array for each group)."""
         for slot, force in zip(slots, forces, strict=True):
-            total[slot.body] = total[slot.body] + slot.rows.spread(force, self.structure.bodies[slot.body].count)
+            total[slot.body] = slot.rows.add(total[slot.body], force)
 
     def _indices(self, name, of_group):
         element = self.element(name, "bodies")

@@ -250,3 +250,32 @@ def test_numbers_may_be_traced_while_the_model_is_built():
 
     k = jnp.asarray(10.0)
     np.testing.assert_allclose(jax.grad(end)(k), (end(k + 1e-4) - end(k - 1e-4)) / 2e-4, rtol=1e-6)
+
+
+def test_connectors_given_one_by_one_are_stored_together():
+    """A list of single bodies makes the same program as a slice of all of them."""
+    model = mbs.Model()
+    masses = model.add("mass", mbs.MassPoint(np.ones(4)), position=np.eye(4, 3))
+    ends = [masses[i] for i in (0, 2, 1)], [masses[i] for i in (3, 1, 0)]
+    model.add("spring", mbs.SpringDamper(0.5, np.array([1.0, 2.0, 3.0]), 0.1), between=ends)
+    system = model.assemble()
+    homes = system.structure.homes
+    assert [len(homes["spring", field].parts) for field in ("stiffness", "damping")] == [1, 1]
+    changed = {"spring": {"stiffness": np.array([4.0, 5.0, 6.0]), "damping": np.asarray(0.2)}}
+    parameters = system.with_params(changed).params()["spring"]
+    np.testing.assert_array_equal(parameters["stiffness"], changed["spring"]["stiffness"])
+    np.testing.assert_array_equal(parameters["damping"], 0.2)
+
+
+def test_models_can_be_built_inside_jit():
+    built = []
+
+    def length(x):
+        model = mbs.Model()
+        mass = model.add("mass", mbs.MassPoint(1.0), position=(1.0, 0, 0))
+        model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, mass))
+        built.append(model.assemble())
+        return x * built[0].params()["rod"]["distance"]
+
+    assert jax.jit(length)(2.0) == 2.0
+    np.testing.assert_array_equal(built[0].params()["mass"]["mass"], 1.0)

@@ -59,6 +59,10 @@ def test_chain_of_masses_and_springs():
     np.testing.assert_allclose(found.shapes, signs * sines / np.sqrt(0.3 * 9 / 2), atol=1e-12)
     np.testing.assert_array_equal(found.shape("mass")[2, 5], found.shapes[2, 5:6])
     np.testing.assert_allclose(mbs.modes(chain(), count=3).frequencies, found.frequencies[:3], rtol=1e-13)
+    np.testing.assert_array_equal(found.only(*np.array([4, 2])).frequencies, found.frequencies[jnp.array([4, 2])])
+    assert repr(found.only(0)).startswith("Modes(frequencies=[")
+    with pytest.raises(mbs.SimulationError, match="only takes the numbers of some modes"):
+        found.only()
 
 
 def test_net_equals_exudyn():
@@ -116,9 +120,56 @@ def test_damped_oscillator(ratio):
 
 
 def test_overdamped_oscillator_creeps():
+    """Back slowly or fast."""
     found = mbs.modes(oscillator(), params={"spring": {"damping": 1000.0}})
-    np.testing.assert_allclose(found.eigenvalues, [(-1000 + np.sqrt(1e6 - 4 * 4000 * 1.6)) / 3.2], rtol=1e-12)
-    np.testing.assert_allclose(found.damping_ratios, [1])
+    roots = (-1000 + np.array([1, -1]) * np.sqrt(1e6 - 4 * 4000 * 1.6)) / 3.2
+    np.testing.assert_allclose(found.eigenvalues, roots, rtol=1e-12)
+    np.testing.assert_allclose(found.damping_ratios, [1, 1])
+
+
+@functools.cache
+def creeping_and_swinging():
+    """One with s = -1/2 and -2, the other with 10 i, and two more that are held."""
+    model = mbs.Model()
+    masses = model.add("mass", mbs.Mass1D(np.ones(4)))
+    springs = mbs.SpringDamper(1.0, np.array([1.0, 100.0, 1.0, 1.0]), np.array([2.5, 0.0, 0.0, 0.0]))
+    model.add("spring", springs, between=(model.ground.at(-1.0), masses))
+    for i in (2, 3):
+        model.add(f"hold {i}", mbs.CoordinateConstraint(offset=0.0), between=(model.ground, masses[i].coordinate(0)))
+    return model.assemble()
+
+
+def test_modes_that_do_not_oscillate_do_not_displace_others():
+    found = mbs.modes(creeping_and_swinging()).eigenvalues
+    np.testing.assert_allclose(found, [-0.5, -2, 10j], atol=1e-12)
+    of = lambda k: mbs.modes(creeping_and_swinging(), params={"spring": {"stiffness": k}}, count=4).angular_frequencies
+    stiffness = jnp.array([1.0, 100.0, 1.0, 1.0])
+    for function in (of, jax.jit(of)):
+        np.testing.assert_allclose(function(stiffness), [0.5, 2, 10, np.nan], rtol=1e-12)
+    # ds/dk = -1 / (2 s + d); of missing modes it is zero, and not NaN for the others.
+    slopes = [[2 / 3, 0, 0, 0], [-2 / 3, 0, 0, 0], [0, 1 / 20, 0, 0], [0, 0, 0, 0]]
+    for derivative in (jax.jacfwd, jax.jacrev):
+        np.testing.assert_allclose(derivative(of)(stiffness), slopes, atol=1e-12)
+    np.testing.assert_allclose(mbs.modes(oscillator(), count=2).frequencies[1], np.nan)
+    with pytest.raises(
+        mbs.SimulationError, match="count = 5, but the constraints leave only 2 motions, and each has two"
+    ):
+        mbs.modes(creeping_and_swinging(), count=5)
+
+
+def test_what_is_not_finite_stays_so():
+    """A force that grows like the root of the stretch has no stiffness at zero."""
+    root = lambda t, stretch, rate, stiffness, damping, force: stiffness * jnp.sqrt(jnp.abs(stretch))
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0), position=1.0)
+    model.add("spring", mbs.SpringDamper(1.0, 4.0, spring_force_user_function=root), between=(model.ground, mass))
+    system = model.assemble()
+    with pytest.raises(mbs.SimulationError, match="the stiffness or damping is not finite in this state"):
+        mbs.modes(system)
+    of = lambda k: mbs.modes(system, params={"spring": {"stiffness": k}}, count=1).frequencies[0]
+    value, slope = jax.jit(jax.value_and_grad(of))(4.0)
+    assert np.isnan(value)
+    assert np.isnan(slope)
 
 
 def test_damping_in_proportion_to_stiffness():

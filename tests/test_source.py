@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import difmbs as mbs
-from difmbs._xla import allow_larger_loops
+from difmbs._xla import set_options
 
 from . import cases
 
@@ -63,10 +63,13 @@ def test_every_law_between_two_markers_is_in_the_table_of_cases():
 
 
 def test_the_setting_of_xla_respects_the_users(monkeypatch):
-    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=7 --other")
-    allow_larger_loops()
+    given = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=7"
+    monkeypatch.setenv("XLA_FLAGS", f"{given} --other")
+    set_options()
     assert os.environ["XLA_FLAGS"].count("xla_backend_extra_options") == 1
+    assert os.environ["XLA_FLAGS"].endswith(f"{given} --other")
     monkeypatch.setenv("XLA_FLAGS", "--other")
-    allow_larger_loops()
-    assert os.environ["XLA_FLAGS"].startswith("--xla_backend_extra_options=")
+    set_options()
+    assert os.environ["XLA_FLAGS"].count("xla_backend_extra_options") == 1
+    assert os.environ["XLA_FLAGS"].count("xla_cpu_experimental_ynn_fusion_type") == 1
     assert os.environ["XLA_FLAGS"].endswith(" --other")

@@ -145,9 +145,135 @@ def test_from_any_start_but_the_top_a_pendulum_comes_to_hang():
     assert set(batch.status) == {"ok"}
     np.testing.assert_allclose(batch.q, np.tile([0.0, -0.5], (24, 1)), atol=1e-12)
     np.testing.assert_allclose(batch["rod.force"], np.full(24, 2 * G), rtol=1e-12)
+    assert np.all(batch.stable)
     top = mbs.static_equilibrium(pendulum(), params={"bob": {"position": [0.0, 0.5]}})
     np.testing.assert_allclose(top.q, [0, 0.5], atol=1e-12)
     np.testing.assert_allclose(top["rod.force"], -2 * G, rtol=1e-12)
+    assert not top.stable
+
+
+@functools.cache
+def rope(n=100):
+    """Rods of 1/n in a row, each with a mass of 0.1 kg at its end, laid out straight and level."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    masses = model.add("mass", mbs.MassPoint2D(np.full(n, 0.1)), position=level(n))
+    model.add("rod", mbs.DistanceConstraint(np.full(n, 1 / n)), between=([model.ground, masses[:-1]], masses))
+    return model.assemble()
+
+
+def level(n):
+    return np.stack([np.arange(1, n + 1) / n, np.zeros(n)], axis=-1)
+
+
+def bad_starts(n=100):
+    """Crumpled, scattered, almost upright, folded, and with rods of three times and a third of their lengths."""
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(-np.pi, np.pi, (8, n))
+    crumpled = np.cumsum(np.stack([np.cos(angles), np.sin(angles)], axis=-1) / n, axis=1)
+    upright = level(n)[:, ::-1] + 1e-3 * level(n)
+    folded = np.stack([(np.arange(1, n + 1) % 2) / n + 1e-6 * np.arange(n), np.zeros(n)], axis=-1)
+    return np.stack([*crumpled, rng.normal(size=(n, 2)), upright, folded, 3 * level(n), 0.3 * level(n)])
+
+
+def test_a_rope_hangs_down_from_bad_starts():
+    starts = bad_starts()
+    batch = jax.vmap(lambda p: mbs.static_equilibrium(rope(), params={"mass": {"position": p}}))(starts)
+    assert set(batch.status) == {"ok"}
+    assert np.all(batch.stable)
+    # It passes many unstable equilibria, in which some rods point upwards.
+    assert batch.iterations.max() < 1000
+    hanging = -level(100)[:, ::-1]
+    np.testing.assert_allclose(batch["mass.position"][..., :2], np.tile(hanging, (len(starts), 1, 1)), atol=1e-12)
+    weight = 0.1 * G * np.arange(100, 0, -1)
+    np.testing.assert_allclose(batch["rod.force"], np.tile(weight, (len(starts), 1)), rtol=1e-9)
+
+
+def test_a_rope_between_two_points_hangs_in_tension():
+    """Each mass is in balance, in the shape of the catenary's discrete counterpart: its left and right halves alike."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    start = np.stack([np.linspace(0, 0.6, 22)[1:-1], 0.3 * np.sin(np.linspace(0, np.pi, 22)[1:-1])], axis=-1)
+    masses = model.add("mass", mbs.MassPoint2D(np.full(20, 0.1)), position=start)
+    ends = [model.ground, masses], [masses, model.ground.at(0.6, 0, 0)]
+    model.add("rod", mbs.DistanceConstraint(np.full(21, 0.05)), between=ends)
+    rest = mbs.static_equilibrium(model.assemble())
+    # The start, an arch, is near an unstable equilibrium.
+    assert np.all(np.asarray(rest["rod.force"]) > 0)
+    points = np.concatenate([np.zeros((1, 2)), rest["mass.position"][:, :2], [[0.6, 0]]])
+    np.testing.assert_allclose(points[::-1] * [-1, 1] + [0.6, 0], points, atol=1e-11)
+    pulls = np.asarray(rest["rod.force"])[:, None] * np.diff(points, axis=0) / 0.05
+    np.testing.assert_allclose(np.diff(pulls, axis=0), np.tile([0, 0.1 * G], (20, 1)), atol=1e-10)
+
+
+def test_snap_through():
+    """Two springs that meet in a low peak: beyond the largest load that they bear it snaps down."""
+    k, height = 1000.0, 0.2
+    length = np.hypot(1.0, height)
+    model = mbs.Model()
+    peak = model.add("peak", mbs.MassPoint2D(1.0), position=(0, height))
+    springs = mbs.SpringDamper(np.full(2, length), np.full(2, k))
+    model.add("spring", springs, between=([model.ground.at(-1.0), model.ground.at(1.0)], peak))
+    model.add("load", mbs.Force((0, -1.0, 0)), on=peak)
+    system = model.assemble()
+    borne = lambda y: 2 * k * y * (length / np.hypot(1.0, y) - 1)
+    largest = borne(np.linspace(0, height, 100001)).max()
+    # On both sides of it, at a distance of down to 1e-4.
+    share = 1 + np.concatenate([-np.geomspace(1e-4, 1, 20)[::-1], np.geomspace(1e-4, 1000, 30)])
+    load = lambda size: {"load": {"load_vector": jnp.array([0, -1.0, 0]) * size}}
+    batch = jax.vmap(lambda size: mbs.static_equilibrium(system, params=load(size)))(largest * share)
+    assert set(batch.status) == {"ok"}
+    assert np.all(batch.stable)
+    x, y = np.asarray(batch.q).T
+    np.testing.assert_allclose(x, np.zeros(50), atol=1e-12)
+    np.testing.assert_allclose(borne(y), largest * share, atol=1e-9, rtol=1e-12)
+    np.testing.assert_array_equal(y > 0, share < 1)
+
+
+def test_a_stiff_spring_beside_a_soft_one():
+    """Stiffnesses of 1e9 and 10 N/m, and a start from which they have to swing down."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    a = model.add("a", mbs.MassPoint2D(1.0), position=(1.0, 0))
+    b = model.add("b", mbs.MassPoint2D(1e-3), position=(2.0, 0))
+    model.add("stiff", mbs.SpringDamper(1.0, 1e9), between=(model.ground, a))
+    model.add("soft", mbs.SpringDamper(1.0, 10.0), between=(a, b))
+    rest = mbs.static_equilibrium(model.assemble())
+    bottom = -1 - 1.001 * G / 1e9
+    np.testing.assert_allclose(rest.q, [0, bottom, 0, bottom - 1 - 1e-3 * G / 10], atol=1e-12)
+
+
+def test_without_freedom_the_forces_are_found():
+    """Two rods of 1 m to a point between supports 1 m apart."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    joint = model.add("joint", mbs.MassPoint2D(1.0), position=(0.5, 0.9))
+    model.add("rod", mbs.DistanceConstraint(np.ones(2)), between=([model.ground, model.ground.at(1.0)], joint))
+    system = model.assemble()
+    rest = mbs.static_equilibrium(system)
+    assert rest.stable
+    np.testing.assert_allclose(rest.q, [0.5, np.sqrt(0.75)], rtol=1e-12)
+    np.testing.assert_allclose(rest["rod.force"], np.full(2, -0.5 * G / np.sqrt(0.75)), rtol=1e-12)
+    slope = jax.jacfwd(lambda x: mbs.static_equilibrium(system, params={"rod": {"distance": x}}).q)(jnp.ones(2))
+    np.testing.assert_allclose(slope, [[1, -1], np.full(2, np.tan(np.pi / 6))], rtol=1e-12)
+
+
+def test_stability():
+    """An upright arm on a torsional spring, too soft for its weight: m g a > k."""
+    model = mbs.Model(gravity=(0, -G, 0))
+    arm = model.add("arm", mbs.RigidBody2D(2.0, 0.1), position=(0, 0.5))
+    model.add("hinge", mbs.RevoluteJoint2D(), between=(model.ground, arm.at(0, -0.5, 0)))
+    model.add("spring", mbs.RotationalSpringDamper(5.0), between=(model.ground, arm))
+    system = model.assemble()
+    at = lambda angle: mbs.static_equilibrium(system, params={"arm": {"angle": angle}})
+    upright = at(0.0)
+    assert upright.status == "ok"
+    assert not upright.stable
+    np.testing.assert_allclose(upright.q, [0, 0.5, 0], atol=1e-12)
+    tilted = at(1e-6)
+    assert tilted.stable
+    angle = tilted.q[2]
+    assert angle > 1
+    np.testing.assert_allclose(5.0 * angle, 2.0 * G * 0.5 * np.sin(angle), rtol=1e-12)
+    np.testing.assert_allclose(at(-1e-6).q[2], -angle, rtol=1e-12)
+    assert repr(upright).startswith("Equilibrium(status=ok, stable=False, ")
+    assert mbs.static_equilibrium(system, params={"spring": {"stiffness": 10.0}}).stable
 
 
 def test_hinged_arm_under_torque():

@@ -37,8 +37,8 @@ def _(primals, tangents):
 
 
 _SENTENCE = (
-    "accelerations and multipliers of constrained systems have first derivatives only: their derivative holds the "
-    "factorized matrix constant."
+    "equilibria, and accelerations and multipliers of constrained systems, have first derivatives only: their "
+    "derivative holds the factorized matrix constant."
 )
 
 
