@@ -100,8 +100,11 @@ def raise_if_failed(solution: Solution) -> None:
 
 def _at_the_start(solution: Solution) -> str:
     system, t = solution.system, solution.t[0]
-    start = consistent(system, t, *system.initial_state())
-    return _farthest_off(system, t, start.q, start.v)
+    given, start = system.initial_state(), consistent(system, t, *system.initial_state())
+    # Where constraints contradict each other, the attempt to meet them may lead far away from all of them.
+    off = [np.nan_to_num(violations(system, t, *state)[0], nan=np.inf).max() for state in (given, start[:2])]
+    lost = off[1] > off[0] + 1e-8 * np.abs(given[0]).max()
+    return _farthest_off(system, t, *(given if lost else start[:2]))
 
 
 def _after_it_left(solution: Solution) -> str:

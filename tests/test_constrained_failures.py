@@ -135,3 +135,43 @@ def test_equations_of_implicit_steps_that_are_not_solved(build):
     assert solution.status == "newton_failed"
     assert solution.stats["time"] < 2.0
     assert mbs.simulate(system, t1=2.0, dt=5e-3, solver=diffrax.Kvaerno3()).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("solver", "status"), [(diffrax.Tsit5(), "dt_min"), (mbs.GeneralizedAlpha(), "newton_failed")], ids=["RK", "alpha"]
+)
+def test_adaptive_steps_end_where_the_rods_are_in_line(solver, status):
+    times = np.linspace(0, 2.0, 41)
+    with pytest.raises(mbs.SimulationError, match=r"stopped at t = 1\.30.*'bob'") as caught:
+        mbs.simulate(stretched(), t1=2.0, saveat=times, solver=solver, rtol=1e-6, atol=1e-6)
+    assert caught.value.status == status
+    np.testing.assert_allclose(caught.value.time, END, rtol=1e-6)
+    assert np.all(np.isfinite(caught.value.solution.q[times < END]))
+    assert np.all(np.isnan(caught.value.solution.q[times > END]))
+
+
+def test_starts_that_cannot_be_are_refused_by_name():
+    model = mbs.Model()
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.6, 0.8), velocity=(1.0, 0.0))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("slide", mbs.CoordinateConstraint(offset=2.0), between=(model.ground, bob.coordinate(0)))
+    with pytest.raises(mbs.SimulationError, match=r"at t = 0: no start near .*Farthest off: '(rod|slide)', by .* m "):
+        mbs.simulate(model.assemble(), t1=0.1, dt=0.01)
+
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0))
+    for name, speed in (("slow", 0.5), ("fast", 0.7)):
+        drive = mbs.CoordinateConstraint(1.0, speed, velocity_level=True)
+        model.add(name, drive, between=(model.ground, mass.coordinate(0)))
+    with pytest.raises(mbs.SimulationError, match=r"Farthest off: '(slow|fast)', by 0\.1 m/s") as caught:
+        mbs.simulate(model.assemble(redundant="min_norm"), t1=0.1, dt=0.01)
+    assert caught.value.status == "inconsistent_start"
+
+
+def test_a_start_that_cannot_be_harms_no_other_member_of_a_batch():
+    system = pendulum()
+    run = lambda length: mbs.simulate(system, t1=0.1, dt=0.01, params={"rod": {"distance": length}}, throw=False)
+    batch = jax.vmap(run)(jnp.array([1.0, -1.0]))
+    assert list(batch.status) == ["ok", "inconsistent_start"]
+    np.testing.assert_allclose(batch.q[0], run(1.0).q, rtol=1e-12)
+    assert np.all(np.isnan(batch.q[1]))

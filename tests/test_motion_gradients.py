@@ -1,0 +1,72 @@
+"""Derivatives of constrained motion with respect to every number of a model: forwards, backwards, by differences.
+
+The start follows where geometry changes, because it is projected onto the constraints.
+"""
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import difmbs as mbs
+
+from . import models
+from .differences import quotients
+
+BETWEEN = dict(dt=4.9e-3, saveat=[0.0, 0.123, 0.2, 0.2001, 0.3])
+ON_STEPS = dict(dt=5e-3, saveat=[0.15, 0.3])
+RUNS = {
+    "index 1": dict(solver=mbs.RungeKutta4(), **BETWEEN),
+    "index 1, on steps": dict(solver=mbs.RungeKutta4(), **ON_STEPS),
+    "index 1, adaptive": dict(solver=diffrax.Tsit5(), max_steps=200, saveat=[0.0, 0.123, 0.3]),
+    "generalized-alpha": dict(solver=mbs.GeneralizedAlpha(), **BETWEEN),
+    "generalized-alpha, on steps": dict(solver=mbs.GeneralizedAlpha(), **ON_STEPS),
+    "generalized-alpha, adaptive": dict(
+        solver=mbs.GeneralizedAlpha(), rtol=1e-5, atol=1e-6, max_steps=400, saveat=[0.0, 0.123, 0.3]
+    ),
+    "trapezoidal": dict(solver=mbs.TrapezoidalIndex2(), **ON_STEPS),
+}
+MODELS = {
+    "winch": (models.winch, "rod", "link"),
+    "four-bar": (models.four_bar, "A", "C"),
+    "gears": (models.gears, "mesh", "belt"),
+    "top": (models.top, "joint"),
+}
+"""Each with the constraints whose multipliers are looked at."""
+
+CASES = [
+    ("winch", "index 1"),
+    ("winch", "generalized-alpha"),
+    ("gears", "trapezoidal"),
+    ("gears", "index 1, adaptive"),
+    ("gears", "generalized-alpha, adaptive"),
+]
+"""Each method once; the rest of the table takes minutes to compile. By default derivatives of closed loops are tested
+in `test_motion_problems` and `test_redundant`, those of spatial bodies in `test_motion_references`."""
+
+LONG = [(name, run) for name in MODELS for run in RUNS if (name, run) not in CASES]
+
+
+@pytest.mark.parametrize(("name", "run"), [*CASES, *(pytest.param(*x, marks=pytest.mark.slow) for x in LONG)])
+def test_gradients_forwards_backwards_and_by_differences(name, run):
+    build, *constraints = MODELS[name]
+    system = build()
+    at, unravel = ravel_pytree(system.params())
+
+    def loss(x):
+        """Of all coordinates and velocities at the outputs, and of multipliers there."""
+        solution = mbs.simulate(system, t1=0.3, params=unravel(x), **RUNS[run])
+        state = jnp.concatenate([jnp.ravel(solution.q), jnp.ravel(solution.v)])
+        forces = [jnp.sum(solution[f"{constraint}.force"] ** 2) for constraint in constraints]
+        return jnp.sum(jnp.cos(jnp.arange(state.size)) * state) + 1e-2 * sum(forces)
+
+    forwards = jax.jit(lambda x: jax.vmap(lambda e: jax.jvp(loss, (x,), (e,))[1])(jnp.eye(x.size)))(at)
+    backwards = np.asarray(jax.jit(jax.grad(loss))(at))
+    scale = np.abs(backwards).max()
+    assert np.all(np.isfinite(backwards))
+    assert np.abs(forwards - backwards).max() <= 1e-12 * scale
+    # The steps of an adaptive run change with the parameters, which its derivative leaves out.
+    if "adaptive" not in run:
+        assert np.abs(quotients(loss, at, 1e-4 * np.maximum(1, np.abs(at))) - backwards).max() <= 1e-7 * scale

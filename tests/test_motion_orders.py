@@ -1,0 +1,89 @@
+"""How fast the methods for constrained systems converge: positions, velocities and multipliers, each on its own."""
+
+import functools
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import difmbs as mbs
+from difmbs.equations import accelerations, split
+from difmbs.solvers import one_step
+
+from . import models
+
+MODELS = {"rods": models.rods, "top": models.top}
+METHODS = {
+    "generalized-alpha": mbs.GeneralizedAlpha(),
+    "generalized-alpha, 0.5": mbs.GeneralizedAlpha(0.5),
+    "generalized-alpha, 1": mbs.GeneralizedAlpha(1.0),
+    "trapezoidal": mbs.TrapezoidalIndex2(),
+}
+END = 1.0
+COUNTS = np.array([400, 800, 1600])
+
+
+@functools.cache
+def marched(name, solver, sway=0.0):
+    """A function of the number of steps, compiled once for all numbers; `sway` makes them alternately long and short.
+
+    `simulate` is compiled for each step size, which is what tests of the order would spend their time on.
+    """
+    system, step = MODELS[name](), one_step(solver, 1e-8, None, varying=sway != 0)
+
+    @jax.jit
+    def march(count):
+        h = END / jnp.asarray(count, float)
+
+        def one(k, state):
+            t, y = state
+            size = h * jnp.where(k % 2 == 0, 1 + sway, 1 - sway)
+            return t + size, step.step(system, t, size, y, step.begin(system, t, size, y)).end
+
+        y = step.start(system, 0.0, *system.initial_state())
+        t, y = lax.fori_loop(0, count, one, (jnp.zeros(()), y))
+        q, v = split(system, y)
+        of_constraints = accelerations(system, t, q, v)[1]
+        return dict(q=q, v=v, multipliers=jnp.concatenate([jnp.ravel(x) for x in of_constraints.values()]))
+
+    return march
+
+
+@functools.cache
+def exact(name):
+    """By a method of order 8: its error is at rounding."""
+    return marched(name, diffrax.Dopri8())(2000)
+
+
+def slopes(name, method, sway=0.0):
+    march, expected = marched(name, METHODS[method], sway), exact(name)
+    errors = [jax.tree.map(lambda a, b: float(np.abs(a - b).max()), march(n), expected) for n in COUNTS]
+    return {key: np.polyfit(np.log(END / COUNTS), np.log([e[key] for e in errors]), 1)[0] for key in expected}
+
+
+@pytest.mark.parametrize(("name", "methods"), [("rods", tuple(METHODS)), ("top", ("generalized-alpha", "trapezoidal"))])
+def test_order_two(name, methods):
+    for method in methods:
+        for quantity, slope in slopes(name, method).items():
+            assert abs(slope - 2) <= 0.1, (method, quantity)
+
+
+@pytest.mark.parametrize("method", ["generalized-alpha", "trapezoidal"])
+def test_order_two_with_steps_of_varying_size(method):
+    """Steps in the proportion 21 to 19: the method's own acceleration belongs to a time that the step size shifts."""
+    for quantity, slope in slopes("rods", method, 0.05).items():
+        assert slope >= 1.9, quantity
+
+
+@pytest.mark.parametrize("method", ["generalized-alpha", "trapezoidal"])
+def test_adaptive_steps_converge_with_the_tolerance(method):
+    system, expected, errors = models.rods(), exact("rods"), []
+    for rtol in (1e-5, 1e-8):
+        run = mbs.simulate(system, t1=END, solver=METHODS[method], rtol=rtol, atol=rtol, saveat=[END])
+        errors.append(float(np.abs(run.q[0] - expected["q"]).max()))
+    # A local error of order 3 held at the tolerance: global errors go with its power 2/3, here 100.
+    assert 30 <= errors[0] / errors[1] <= 300
+    assert errors[1] <= 3e-5
