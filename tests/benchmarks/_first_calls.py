@@ -1,6 +1,8 @@
 """First calls of simulate and of its gradient, in a process that has compiled nothing yet."""
 
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,13 +12,25 @@ from _rods import rods
 import difmbs as mbs
 
 
-def measure(count: int, options: dict[str, Any]) -> tuple[float, float]:
+def of_rods(count: int, options: dict[str, Any]) -> tuple[float, float]:
     """Seconds of the first simulation of a chain of rods, and of the first gradient."""
     jax.config.update("jax_enable_x64", True)
     system = rods(count)
     params = {"rod": {"distance": system.params()["rod"]["distance"]}}
     run = lambda p: mbs.simulate(system, t1=0.1, saveat=[0.05, 0.1], params=p, **options)
     return _seconds(lambda: run({}).q), _seconds(lambda: jax.jit(jax.grad(lambda p: jnp.sum(run(p).q)))(params))
+
+
+def of_reference(name: str, options: dict[str, Any]) -> tuple[float, float]:
+    """The same of a case that the tests compare with Exudyn, the gradient with respect to the parameters of the case."""
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    jax.config.update("jax_enable_x64", True)
+    from tests.test_motion_references import Compared
+
+    case = Compared(name)
+    run = lambda wanted: case.outputs(wanted, options)
+    value = lambda wanted: sum(jnp.sum(x**2) for x in run(wanted).values())
+    return _seconds(lambda: jax.jit(run)({})), _seconds(lambda: jax.jit(jax.grad(value))(case.wanted))
 
 
 def _seconds(task: Any) -> float:

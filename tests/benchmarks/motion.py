@@ -16,7 +16,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from _first_calls import measure
+from _first_calls import of_reference, of_rods
 from _models import DAMPING, STIFFNESS, chain
 from _rods import Rods, pendulum, rods
 
@@ -123,10 +123,16 @@ def jacobian(row: str, system: mbs.System, params: Any, **options: Any) -> None:
 def compiling(row: str) -> None:
     """First calls, with all tracing and compilation, in processes of their own; and how they grow with the chain."""
     for name, options in SOLVERS.items():
-        small, large = (in_fresh_process(measure, count, options) for count in (10, 1000))
+        small, large = (in_fresh_process(of_rods, count, options) for count in (10, 1000))
         for what, limit, first, last in zip(("run", "gradient"), ("<= 4", "<= 8"), small, large, strict=True):
             report(f"{row} {name} {what}", first, "s", limit)
             report(f"{row} {name} {what} growth", last, "s", "<= 1.5", peer=first, ratio=last / first)
+    for case in REFERENCES:
+        for name, options in SOLVERS.items():
+            for what, limit, taken in zip(
+                ("run", "gradient"), ("<= 4", "<= 8"), in_fresh_process(of_reference, case, options), strict=True
+            ):
+                report(f"{row} {case} {name} {what}", taken, "s", limit)
 
 
 def memory(row: str) -> None:
@@ -148,6 +154,15 @@ def _long_gradient() -> tuple[float, float]:
     taken = seconds(lambda: jax.jit(jax.grad(loss))(9.81))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, taken
 
+
+REFERENCES = (
+    "pendulum_iftomm",
+    "double_pendulum_distance",
+    "coordinate_vector_double_pendulum",
+    "chain10_distance",
+    "fourbar_consistent",
+    "rigid3d_pendulum_spring",
+)
 
 SOLVERS: dict[str, dict[str, Any]] = {
     "RungeKutta4": dict(dt=1e-3),
@@ -186,6 +201,6 @@ def rows() -> dict[str, Callable[[], Any]]:
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    for row, measure in rows().items():
+    for row, task in rows().items():
         if not words or any(word in row for word in words):
-            measure()
+            task()
