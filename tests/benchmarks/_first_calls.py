@@ -22,7 +22,7 @@ def of_rods(count: int, options: dict[str, Any]) -> tuple[float, float]:
 
 
 def of_reference(name: str, options: dict[str, Any]) -> tuple[float, float]:
-    """The same of a case that the tests compare with Exudyn, the gradient with respect to the parameters of the case."""
+    """The same of a case that the tests compare with Exudyn, with respect to its parameters."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     jax.config.update("jax_enable_x64", True)
     from tests.test_motion_references import Compared
