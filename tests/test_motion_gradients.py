@@ -39,12 +39,11 @@ MODELS = {
 CASES = [
     ("winch", "index 1"),
     ("winch", "generalized-alpha"),
-    ("gears", "trapezoidal"),
     ("gears", "index 1, adaptive"),
     ("gears", "generalized-alpha, adaptive"),
 ]
-"""Each method once; the rest of the table takes minutes to compile. By default derivatives of closed loops are tested
-in `test_motion_problems` and `test_redundant`, those of spatial bodies in `test_motion_references`."""
+"""The rest of the table takes minutes to compile. By default derivatives of closed loops are tested in
+`test_motion_problems`, of spatial bodies in `test_motion_references`, of the trapezoidal rule in `test_redundant`."""
 
 LONG = [(name, run) for name in MODELS for run in RUNS if (name, run) not in CASES]
 

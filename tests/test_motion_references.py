@@ -269,10 +269,10 @@ def weighed(runs, of):
 
 SOLVERS = {"index 1": None, "generalized-alpha": mbs.GeneralizedAlpha(), "trapezoidal": mbs.TrapezoidalIndex2()}
 IMPLICIT = [(solver, name) for solver in SOLVERS if solver != "index 1" for name in CASES]
-QUICK = ["pendulum_iftomm", "double_pendulum_distance", "fourbar_testmodel_inconsistent"]
+QUICK = [("generalized-alpha", "fourbar_testmodel_inconsistent"), ("trapezoidal", "pendulum_iftomm")]
 
 
-@pytest.mark.parametrize(("solver", "name"), [(solver, name) for solver, name in IMPLICIT if name in QUICK])
+@pytest.mark.parametrize(("solver", "name"), QUICK)
 def test_motion_equals_exudyns(solver, name):
     case = Compared(name)
     case.check_motion(weighed(methods(name, SOLVERS[solver]), lambda run: case.outputs({}, run)))
