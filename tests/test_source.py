@@ -17,7 +17,7 @@ LEVELS = [
     {"_errors", "_status", "_types", "_xla", "_ranges", "_spectrum", "linalg"},
     {"_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
-    {"bodies", "connectors", "sensors", "event"},
+    {"bodies", "connectors", "sensors", "event", "piecewise"},
     {"_groups", "_markers"},
     {"_structure"},
     {"system", "_layout"},
