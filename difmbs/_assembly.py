@@ -281,9 +281,7 @@ def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
         first_v += group.count * kind.velocities
 
 
-def _together(
-    parts: list[tuple[_Group, int, Index, Index | None]],
-) -> Iterator[tuple[_Group, int, Index, Index | None]]:
+def _together(parts: list[_Kept]) -> Iterator[_Kept]:
     """One entry for each stored leaf: its rows, and their positions in the parameter unless they are shared."""
     leaves: dict[tuple[int, int], list[_Kept]] = {}
     for part in parts:

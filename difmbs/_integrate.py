@@ -125,7 +125,7 @@ class Fixed(eqx.Module):
         if record:
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
-        steps = jnp.where(s.code == 0, s.k, s.k - 1)
+        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.k - 1)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
     def spacing(self, size: int) -> int:

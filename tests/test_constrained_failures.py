@@ -54,6 +54,35 @@ def test_rods_that_are_pulled_apart_end_the_motion(name):
             mbs.simulate(stretched(), t1=2.0, dt=1e-2, saveat=times, solver=solver)
 
 
+class Departing(eqx.Module):
+    """A length that stays for a while, and then does not."""
+
+    length: jax.Array
+
+    def __call__(self, t):
+        return self.length + jnp.maximum(t - 0.3, 0) ** 3
+
+
+def contradicting():
+    """Two rods between the same points, one of which leaves the other's length after 0.3 s."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(1.0, 0.0))
+    model.add("fixed", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("departing", mbs.DistanceConstraint(Departing(jnp.asarray(1.0))), between=(model.ground, bob))
+    return model.assemble(redundant="min_norm")
+
+
+@pytest.mark.parametrize("options", [dict(dt=1e-2), dict(rtol=1e-6, atol=1e-8)], ids=["fixed", "adaptive"])
+def test_redundant_constraints_that_come_to_contradict_each_other(options):
+    """Half of the difference stays on each: 1e-4 m of 1 m is reached 0.06 s after 0.3 s."""
+    run = dict(t1=0.6, saveat=np.linspace(0, 0.6, 61), **options)
+    solution = mbs.simulate(contradicting(), throw=False, **run)
+    assert solution.status == "constraint_drift"
+    assert 0.3 < solution.stats["time"] < 0.45
+    with pytest.raises(mbs.SimulationError, match=r"leaves the constraints.*Farthest off: '(fixed|departing)', by"):
+        mbs.simulate(contradicting(), **run)
+
+
 def pendulum():
     model = mbs.Model(gravity=(0, -9.81, 0))
     bob = model.add("bob", mbs.MassPoint2D(1.0), position=(1.0, 0.0))
@@ -114,6 +143,18 @@ def test_an_overdamped_start_is_not_thrown():
     for radius in (0.0, 0.5, 0.8, 1.0):
         solution = mbs.simulate(system, t1=0.2, dt=0.01, solver=mbs.GeneralizedAlpha(radius))
         np.testing.assert_allclose(solution.q[:, 0], 1 + 0.2 * np.exp(-0.1 * solution.t), atol=0.01)
+
+
+@pytest.mark.parametrize(("times", "steps"), [([0.05, 0.5], 50), ([0.055, 0.495], 50)], ids=["on steps", "between"])
+def test_steps_are_counted_with_and_without_derivatives(times, steps):
+    system = pendulum()
+
+    def count(length):
+        run = mbs.simulate(system, t1=1.0, dt=1e-2, saveat=times, params={"rod": {"distance": length}})
+        return run.stats["steps"]
+
+    assert count(1.0) == steps
+    assert jax.jvp(count, (1.0,), (1.0,))[0] == steps
 
 
 def test_steps_of_a_failed_run_are_those_it_made():

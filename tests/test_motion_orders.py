@@ -87,3 +87,19 @@ def test_adaptive_steps_converge_with_the_tolerance(method):
     # A local error of order 3 held at the tolerance: global errors go with its power 2/3, here 100.
     assert 30 <= errors[0] / errors[1] <= 300
     assert errors[1] <= 3e-5
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.5, 0.8])
+def test_the_first_step_knows_how_the_acceleration_changes(radius):
+    """One step of generalized-alpha is of third order also in velocities; with the wrong jerk it is of second order."""
+    model = mbs.Model(gravity=(0.0, -9.81, 0.0))
+    bob = model.add("bob", mbs.MassPoint2D(1.3), position=(0.8, 0.1), velocity=(0.4, -0.7))
+    model.add("spring", mbs.SpringDamper(0.7, 30.0, 0.5), between=(model.ground, bob))
+    system = model.assemble()
+
+    def off(h):
+        ends = [dict(dt=h, solver=mbs.GeneralizedAlpha(radius)), dict(dt=h / 100)]
+        coarse, fine = (mbs.simulate(system, t1=h, saveat=[h], **options).v[0] for options in ends)
+        return np.abs(coarse - fine).max()
+
+    assert off(4e-3) / off(2e-3) == pytest.approx(8, rel=0.1)
