@@ -71,3 +71,14 @@ from .statics import Equilibrium as Equilibrium
 from .statics import static_equilibrium as static_equilibrium
 from .system import ConstraintLevels as ConstraintLevels
 from .system import System as System
+from .identification.experiments import Channel as Channel
+from .identification.experiments import Experiment as Experiment
+from .identification.experiments import ModalTest as ModalTest
+from .identification.experiments import StaticTest as StaticTest
+from .identification.fit import Fit as Fit
+from .identification.identify import identify as identify
+from .identification.unknowns import Fixed as Fixed
+from .identification.unknowns import Free as Free
+from .identification.unknowns import Interval as Interval
+from .identification.unknowns import Positive as Positive
+from .identification.unknowns import Tied as Tied

@@ -1,0 +1,1 @@
+"""From measured data to parameters, and what one may believe of them."""

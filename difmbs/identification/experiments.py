@@ -1,0 +1,411 @@
+"""What was measured: time series, static displacements, frequencies and damping ratios; and how it is predicted."""
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import ParameterError, did_you_mean
+from .._parameters import Path, as_array, is_numbers, show
+from ..modes import modes
+from ..piecewise import Piecewise
+from ..outputs import Outputs
+from ..simulate import simulate
+from ..statics import static_equilibrium
+from ..system import System
+
+CHANNEL_PARAMETERS = ("gain", "bias", "delay")
+
+
+@dataclasses.dataclass(frozen=True)
+class Channel:
+    """How a column of numbers was measured: gain * output(t - delay) + bias, plus noise.
+
+    **Arguments:** `output`: a sensor or output variable, such as "tip" or "spring.force", None: the channel's name;
+    `component`: which entry of it, None: all; `noise`: standard deviation, one number or one for each sample, None: it is
+    estimated; `scale` turns the numbers of the record into SI units; `gain`, `bias` and `delay` [s] of the sensor may be
+    unknowns, by the names "channel.gain" and so on; `missing`: whether samples may be NaN, and do not count then.
+    """
+
+    output: str | None = None
+    component: int | tuple[int, ...] | None = None
+    noise: Any = dataclasses.field(default=None, kw_only=True)
+    scale: float = dataclasses.field(default=1.0, kw_only=True)
+    gain: float = dataclasses.field(default=1.0, kw_only=True)
+    bias: float = dataclasses.field(default=0.0, kw_only=True)
+    delay: float = dataclasses.field(default=0.0, kw_only=True)
+    missing: bool = dataclasses.field(default=False, kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How time series are simulated: the arguments of `simulate` of these names."""
+
+    dt: float | None = None
+    solver: Any = None
+    rtol: float = 1e-8
+    atol: float = 1e-10
+    max_steps: int = 4096
+
+
+class AbstractExperiment(abc.ABC):
+    """Measured data with all that was different when they were taken.
+
+    `data`: by channel the measured numbers; `channels`: by the same names how they were measured, None: each is the sensor
+    of its name with unknown noise; `params`: parameters that were different from the model's, by name, such as
+    {"mass.velocity": [0, 0, 1.0]}; `weight`: counts as so many; `validation`: is only predicted, not fitted.
+    """
+
+    name: str
+    data: dict[str, np.ndarray]
+    channels: dict[str, Channel]
+    params: dict[str, Any]
+    weight: float
+    validation: bool
+    inputs: Mapping[str, Any]
+
+    def _describe(self, name, data, channels, params, weight, validation) -> None:
+        self.name = name
+        if not isinstance(data, Mapping) or not data:
+            raise ParameterError(
+                f"experiment '{name}': data must be a dictionary of measured numbers, got {show(data)}."
+            )
+        given = {} if channels is None else dict(channels)
+        for channel in given:
+            if channel not in data:
+                raise ParameterError(f"experiment '{name}': there are no data of channel '{channel}'. "
+                                     f"{did_you_mean(channel, data)}")  # fmt: skip
+        self.channels = {key: given.get(key, Channel()) for key in data}
+        self.data = {key: _measured(name, key, data[key], channel) for key, channel in self.channels.items()}
+        self.params = dict(_dotted({} if params is None else params))
+        if not weight > 0:
+            raise ParameterError(f"experiment '{name}': weight must be > 0, got {show(weight)}.")
+        self.weight, self.validation = float(weight), bool(validation)
+
+    @abc.abstractmethod
+    def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> "AbstractProgram":
+        """What has to be compiled; `delays`: the range of each channel's delay, where there is one."""
+
+    @abc.abstractmethod
+    def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
+        """Of the data that fit what the channels measure."""
+
+    def noise(self, channel: str) -> Any:
+        """Standard deviation of each sample of a channel; None if it is to be estimated."""
+        given = self.channels[channel].noise
+        if given is None:
+            return None
+        noise = as_array(given)
+        shape = self.data[channel].shape
+        if not is_numbers(noise) or noise.shape not in ((), shape) or not np.all(noise > 0):
+            raise ParameterError(
+                f"experiment '{self.name}': noise of '{channel}' must be a number > 0, or one for each sample, got {show(given)}."
+            )
+        return np.broadcast_to(np.asarray(noise, float), shape)
+
+
+class Experiment(AbstractExperiment):
+    """Time series of one motion.
+
+    **Arguments:** `times` [s] of the samples, ascending; `data`, `channels`, `params`, `weight`, `validation` as in
+    `AbstractExperiment`, with time along the first axis; `inputs`: functions of time that were recorded, by the name of the
+    parameter that is one, such as {"drive.load": (times, values)}; `t0`: when the motion starts from the initial state.
+    """
+
+    def __init__(
+        self,
+        times: Any,
+        data: Mapping[str, Any],
+        channels: Mapping[str, Channel] | None = None,
+        *,
+        name: str = "experiment",
+        params: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        t0: float = 0.0,
+        weight: float = 1.0,
+        validation: bool = False,
+    ):
+        self._describe(name, data, channels, params, weight, validation)
+        ends = as_array(times)
+        if not is_numbers(ends) or ends.ndim != 1 or ends.size < 2 or not np.all(np.diff(ends) > 0):
+            raise ParameterError(
+                f"experiment '{name}': times must be two or more in ascending order, got {show(times)}."
+            )
+        self.times, self.t0 = np.asarray(ends, float), float(t0)
+        if self.times[0] < self.t0:
+            raise ParameterError(f"experiment '{name}': the first time {self.times[0]} is before the start t0 = {t0}.")
+        for channel, numbers in self.data.items():
+            if len(numbers) != self.times.size:
+                raise ParameterError(
+                    f"experiment '{name}': channel '{channel}' has {len(numbers)} samples at {self.times.size} times."
+                )
+        self.inputs = {key: _points(name, key, what) for key, what in (inputs or {}).items()}
+
+    def program(self, settings, delays):
+        return Motion(
+            tuple(self.times.tolist()),
+            self.t0,
+            tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items()),
+            settings,
+        )
+
+    def shapes(self, system):
+        return _output_shapes(self, system, self.times.size)
+
+
+class StaticTest(AbstractExperiment):
+    """Displacements, forces or other outputs at rest, in one or several cases of load.
+
+    **Arguments:** `data`, `channels`, `params`, `weight`, `validation` as in `AbstractExperiment`, with the cases along the
+    first axis; `loads`: parameters that differ between the cases, by name one value for each case, such as
+    {"load.load_vector[2]": [0, -10, -20]}; None: there is one case, and the data have no axis of cases.
+    """
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        channels: Mapping[str, Channel] | None = None,
+        *,
+        name: str = "static test",
+        loads: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        weight: float = 1.0,
+        validation: bool = False,
+    ):
+        if not loads and isinstance(data, Mapping):
+            data = {key: [value] for key, value in data.items()}
+        self._describe(name, data, channels, params, weight, validation)
+        self.loads = {key: as_array(value) for key, value in (loads or {}).items()}
+        self.inputs = {}
+        self.cases = len(next(iter(self.data.values())))
+        for key, value in {**self.data, **self.loads}.items():
+            if not is_numbers(value) or value.ndim == 0 or len(value) != self.cases:
+                raise ParameterError(f"experiment '{name}': '{key}' needs a value for each of the {self.cases} cases.")
+
+    def shapes(self, system):
+        return _output_shapes(self, system, self.cases)
+
+    def program(self, settings, delays):
+        return Rest(tuple((n, c.output or n, c.component, None) for n, c in self.channels.items()))
+
+
+class ModalTest(AbstractExperiment):
+    """Natural frequencies [Hz] and damping ratios, of the lowest modes or of the modes with given numbers.
+
+    **Arguments:** `data`: "frequency" or "damping_ratio" or both, one number for each mode; `numbers` of the modes, sorted
+    by frequency from 0 on, None: the first ones; `loaded`: whether the vibrations are about the equilibrium under the loads
+    instead of about the initial positions; the others as in `AbstractExperiment`.
+    """
+
+    _KNOWN: ClassVar[tuple[str, ...]] = ("frequency", "damping_ratio")
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        channels: Mapping[str, Channel] | None = None,
+        *,
+        name: str = "modal test",
+        numbers: Any = None,
+        loaded: bool = True,
+        params: Mapping[str, Any] | None = None,
+        weight: float = 1.0,
+        validation: bool = False,
+    ):
+        self._describe(name, data, channels, params, weight, validation)
+        self.inputs = {}
+        for key, channel in self.channels.items():
+            if (channel.output or key) not in self._KNOWN:
+                raise ParameterError(
+                    f"experiment '{name}': a modal test has no '{key}'. {did_you_mean(key, self._KNOWN)}"
+                )
+        count = len(next(iter(self.data.values())))
+        self.numbers = tuple(range(count)) if numbers is None else tuple(int(n) for n in numbers)
+        if any(value.shape != (len(self.numbers),) for value in self.data.values()):
+            raise ParameterError(f"experiment '{name}': give one number for each of the {len(self.numbers)} modes.")
+        self.loaded = bool(loaded)
+
+    def shapes(self, system):
+        return dict.fromkeys(self.channels, (len(self.numbers),))
+
+    def program(self, settings, delays):
+        channels = tuple((n, c.output or n, None, None) for n, c in self.channels.items())
+        return Vibration(channels, self.numbers, self.loaded)
+
+
+ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]
+"""Name, output, component, and the range of the delay if there is one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractProgram(abc.ABC):
+    """The part of an experiment that is compiled: experiments with equal programs run side by side."""
+
+    channels: tuple[ChannelSpec, ...]
+
+    @abc.abstractmethod
+    def outputs(self, system: System, loads: Mapping[Path, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
+        """What is measured by each channel, before gain and bias."""
+
+    def predict(self, system: System, loads: Mapping[Path, Any], sensors: Mapping[Path, Any]) -> dict[str, Any]:
+        delays = {name: sensors[name, "delay"] for name, *_, span in self.channels if span is not None}
+        outputs = self.outputs(system, loads, delays)
+        return {n: sensors[n, "gain"] * x + sensors[n, "bias"] for n, x in outputs.items()}
+
+    def counts(self, channel: str, shape: tuple[int, ...]) -> np.ndarray:
+        """Which samples can be predicted at all."""
+        return np.ones(shape, bool)
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Motion(AbstractProgram):
+    """A simulation with outputs at the times of the samples."""
+
+    times: tuple[float, ...]
+    t0: float
+    settings: Settings
+
+    def __init__(self, times, t0, channels, settings):
+        for name, value in dict(times=times, t0=t0, channels=channels, settings=settings).items():
+            object.__setattr__(self, name, value)
+
+    def outputs(self, system, loads, delays):
+        nodes = self._nodes()
+        union = np.asarray(sorted({*self.times, *nodes}))
+        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(Settings)}
+        solution = simulate(system, t0=self.t0, t1=float(union[-1]), saveat=union, throw=False, **options)
+        at_samples, at_nodes = np.searchsorted(union, self.times), np.searchsorted(union, nodes)
+        read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
+        found = {}
+        for name, output, component, span in self.channels:
+            values = _component(read[output], component)
+            if span is None:
+                found[name] = values[at_samples]
+            else:
+                late = jnp.asarray(self.times) - delays[name]
+                found[name] = _interpolated(values[at_nodes], (late - nodes[0]) / (nodes[1] - nodes[0]))
+        return found
+
+    def counts(self, channel, shape):
+        span = next(span for name, *_, span in self.channels if name == channel)
+        if span is None:
+            return np.ones(shape, bool)
+        begun = np.asarray(self.times) - span[1] >= self.t0
+        return np.broadcast_to(begun.reshape(-1, *(1 for _ in shape[1:])), shape)
+
+    def _nodes(self) -> np.ndarray:
+        """Equally spaced times, four to the shortest interval between samples, on which late signals are interpolated."""
+        spans = [span for *_, span in self.channels if span is not None]
+        if not spans:
+            return np.zeros(0)
+        first = max(self.t0, self.times[0] - max(upper for _, upper in spans))
+        last = self.times[-1] - min(lower for lower, _ in spans)
+        count = int(np.ceil((last - first) / (np.min(np.diff(self.times)) / 4)))
+        return first + (last - first) / count * np.arange(count + 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rest(AbstractProgram):
+    """Equilibria, one for each case of load."""
+
+    def outputs(self, system, loads, delays):
+        def one(loads):
+            rest = static_equilibrium(system.with_values(loads), throw=False)
+            return {name: _component(rest[output], component, 0) for name, output, component, _ in self.channels}
+
+        if loads:
+            return jax.vmap(one)(dict(loads))
+        return jax.tree.map(lambda x: x[None], one({}))
+
+
+@dataclasses.dataclass(frozen=True)
+class Vibration(AbstractProgram):
+    """Natural vibrations about a state at rest."""
+
+    numbers: tuple[int, ...]
+    loaded: bool
+
+    def outputs(self, system, loads, delays):
+        rest = static_equilibrium(system, throw=False).q if self.loaded else None
+        found = modes(system, q=rest, count=max(self.numbers) + 1).only(*self.numbers)
+        known = {"frequency": found.frequencies, "damping_ratio": found.damping_ratios}
+        return {name: known[output] for name, output, *_ in self.channels}
+
+
+def _component(values: Any, component: Any, axis: int = 1) -> Any:
+    if component is None:
+        return values
+    index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
+    return values[index]
+
+
+def _interpolated(values: Any, place: Any) -> Any:
+    """Values between equally spaced ones, through the six that are nearest: the error falls with the sixth power."""
+    first = jnp.clip(jnp.floor(place).astype(int) - 2, 0, values.shape[0] - 6)
+    s = place - first
+    total = jnp.zeros(())
+    for i in range(6):
+        factor = jnp.ones_like(s)
+        for j in range(6):
+            if j != i:
+                factor = factor * (s - j) / (i - j)
+        total = total + factor.reshape(-1, *(1 for _ in values.shape[1:])) * values[first + i]
+    return total
+
+
+def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -> dict[str, tuple[int, ...]]:
+    shapes = {}
+    for name, channel in experiment.channels.items():
+        output, component = channel.output or name, channel.component
+        try:
+            read = lambda q, v, output=output: Outputs(system, 0.0, q, v)[output]
+            shape = (count, *jax.eval_shape(read, *system.initial_state()).shape)
+        except ParameterError as error:
+            raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
+        try:
+            shapes[name] = _component(np.empty(shape), component).shape
+        except (IndexError, TypeError):
+            raise ParameterError(
+                f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; its shape "
+                f"is {shape[1:]}."
+            ) from None
+    return shapes
+
+
+def _measured(experiment: str, channel: str, numbers: Any, how: Channel) -> np.ndarray:
+    where = f"experiment '{experiment}': channel '{channel}'"
+    if not isinstance(how, Channel):
+        raise ParameterError(f"{where} must be described by mbs.Channel(output), got {show(how)}.")
+    values = as_array(numbers)
+    if not is_numbers(values) or values.ndim == 0:
+        raise ParameterError(f"{where} needs an array of numbers, got {show(numbers)}.")
+    values = np.asarray(values, float) * how.scale
+    bad = ~np.isfinite(values)
+    if np.any(bad) and (not how.missing or np.any(np.isinf(values))):
+        at = np.argwhere(bad)[0].tolist()
+        raise ParameterError(f"{where}: sample {at} is not a finite number. NaN is allowed with Channel(missing=True).")
+    if np.all(bad):
+        raise ParameterError(f"{where} has no sample that is not missing.")
+    return values
+
+
+def _points(experiment: str, key: str, what: Any) -> Piecewise:
+    if isinstance(what, Piecewise):
+        return what
+    if not isinstance(what, (tuple, list)) or len(what) != 2:
+        raise ParameterError(
+            f"experiment '{experiment}': input '{key}' must be (times, values) or a mbs.Piecewise, got {show(what)}."
+        )
+    return Piecewise(*what)
+
+
+def _dotted(params: Mapping[str, Any], prefix: str = "") -> Any:
+    """{"a": {"b": x}} as "a.b", x; dotted names stay as they are."""
+    for key, value in params.items():
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value

@@ -1,0 +1,192 @@
+"""The result of a fit."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+from .._errors import ParameterError, did_you_mean
+from .._parameters import nest
+from ..system import System
+from . import levenberg_marquardt as lm
+from .identifiability import Identifiability
+from .pose import Posed
+from .uncertainty import Residuals, correlation
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """One line of the search: `chi2`, the `step` as the largest change of a logarithm or, relative to the start, of a
+    number, the `values` by name, and the `seconds` since the start."""
+
+    number: int
+    chi2: float
+    step: float
+    accepted: bool
+    values: tuple[float, ...]
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """What `identify` found. Prints as a table.
+
+    `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or the
+    reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`; `noise`: the
+    estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave; `identifiability`;
+    `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
+    `validation`: the residuals of what was only predicted.
+    """
+
+    posed: Posed
+    state: lm.State
+    status: str
+    covariance: np.ndarray
+    identifiability: Identifiability
+    noise: dict[str, float]
+    degrees_of_freedom: int
+    residuals: tuple[Residuals, ...]
+    validation: tuple[Residuals, ...]
+    history: tuple[Iteration, ...]
+    predicted: tuple[dict[str, np.ndarray], ...]
+    predicted_validation: tuple[dict[str, np.ndarray], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.posed.unknowns.names
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The values in the order of the names."""
+        return np.asarray(self.posed.scaling.values(self.state.z))
+
+    @property
+    def values(self) -> dict[str, float]:
+        return dict(zip(self.names, self.numbers.tolist(), strict=True))
+
+    @property
+    def start(self) -> dict[str, float]:
+        return dict(zip(self.names, self.posed.unknowns.start.tolist(), strict=True))
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """Infinite where the data do not determine an unknown by itself, 0 where it is at a bound."""
+        return dict(zip(self.names, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    @property
+    def correlation(self) -> np.ndarray:
+        return correlation(self.covariance)
+
+    @property
+    def chi2(self) -> float:
+        return float(self.state.chi2)
+
+    @property
+    def evaluations(self) -> int:
+        return len(self.history)
+
+    @property
+    def experiments(self) -> tuple[Any, ...]:
+        return self.posed.experiments
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The values as parameters of the model, as `simulate` takes them; what belongs to single experiments or to sensors
+        is not among them."""
+        return nest(self._model_values())
+
+    @property
+    def system(self) -> System:
+        return self.posed.system.with_values({p: jnp.asarray(x) for p, x in self._model_values().items()})
+
+    def _model_values(self) -> dict[Any, np.ndarray]:
+        params: dict[Any, np.ndarray] = {}
+        known = {**self.posed.params, **self.posed.unknowns.fixed}
+        for path in self.posed.unknowns.fixed:
+            params[path] = np.array(known[path])
+        for target in self.posed.unknowns.targets:
+            if len(set(target.slots)) == 1 and target.path in self.posed.system.structure.homes:
+                whole = params.setdefault(target.path, np.array(known[target.path], float))
+                chosen = target.factor * self.numbers[list(target.slots[0])] + target.offset
+                whole.reshape(-1)[list(target.entries)] = chosen
+        return params
+
+    def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Of each unknown, by the linearization: the value and so many standard errors to both sides. `profile` does
+        without the linearization."""
+        margin = self.quantile(level)
+        return {n: (self.values[n] - margin * s, self.values[n] + margin * s) for n, s in self.standard_errors.items()}
+
+    def quantile(self, level: float) -> float:
+        """So many standard errors hold a share `level` of the results: Student's t where the noise was estimated."""
+        if not 0 < level < 1:
+            raise ParameterError(f"level must be between 0 and 1, got {level}.")
+        tail = 0.5 + level / 2
+        return float(stats.t.ppf(tail, self.degrees_of_freedom) if self.posed.estimated else stats.norm.ppf(tail))
+
+    def index(self, name: str) -> int:
+        if name not in self.names:
+            raise ParameterError(f"there is no unknown '{name}'. {did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
+    @property
+    def at_bounds(self) -> dict[str, str]:
+        """The unknowns that ended at a bound, and at which."""
+        unknowns, numbers = self.posed.unknowns, self.numbers
+        close = lambda bound: (
+            np.isclose(numbers, bound, rtol=1e-12, atol=0) & np.isfinite(bound) & (unknowns.lower >= -np.inf)
+        )
+        lower = close(unknowns.lower) & ~((unknowns.lower == 0) & unknowns.logarithmic)
+        return {
+            n: "lower" if low else "upper"
+            for n, low, up in zip(self.names, lower, close(unknowns.upper), strict=True)
+            if low or up
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([*_table(self), "", *_remarks(self)])
+
+
+def _table(fit: Fit) -> list[str]:
+    width = max(9, *(len(n) for n in fit.names))
+    lines = [f"{'unknown':<{width}}  {'value':>13}  {'+- std':>10}  {'95 % interval':>29}  {'start':>12}"]
+    intervals = fit.interval()
+    for name in fit.names:
+        low, high = intervals[name]
+        error = fit.standard_errors[name]
+        span = f"[{low:.7g}, {high:.7g}]" if np.isfinite(error) and error > 0 else ""
+        if np.isinf(error):
+            span = "not determined"
+        elif name in fit.at_bounds:
+            span = f"at its {fit.at_bounds[name]} bound"
+        lines.append(
+            f"{name:<{width}}  {fit.values[name]:>13.7g}  {error:>10.3g}  {span:>29}  {fit.start[name]:>12.6g}"
+        )
+    return lines
+
+
+def _remarks(fit: Fit) -> list[str]:
+    per = fit.chi2 / max(fit.degrees_of_freedom, 1)
+    lines = [f"{fit.status} after {fit.evaluations} simulations with derivatives; "
+             f"chi^2 {fit.chi2:.6g} for {fit.degrees_of_freedom} degrees of freedom ({per:.3g} each)"]  # fmt: skip
+    correlations = fit.correlation
+    upper = np.triu(np.where(np.isfinite(correlations), np.abs(correlations), 0), 1)
+    if upper.size > 1 and upper.max(initial=0) > 0:
+        i, j = np.unravel_index(np.argmax(upper), upper.shape)
+        lines.append(f"largest correlation: {correlations[i, j]:+.3f} between {fit.names[i]} and {fit.names[j]}")
+    lines.append(str(fit.identifiability))
+    for name, noise in fit.noise.items():
+        lines.append(f"noise of '{name}': {noise:.4g} (estimated)")
+    for r in fit.residuals:
+        said = f"; {r.remark}" if r.remark else ""
+        lines.append(
+            f"{r.experiment}, '{r.channel}': {r.count} samples, residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % explained{said}"
+        )
+    for r in fit.validation:
+        lines.append(
+            f"validation {r.experiment}, '{r.channel}': residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % explained"
+        )
+    return lines

@@ -1,0 +1,260 @@
+"""From experiments to parameters."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from .._arguments import check_system, check_whole
+from .._errors import ParameterError, SimulationError, did_you_mean
+from .._parameters import show
+from ..system import System
+from . import levenberg_marquardt as lm
+from .experiments import AbstractExperiment, Settings
+from .fit import Fit, Iteration
+from .identifiability import Identifiability, analyse
+from .pose import Posed, pose
+from .problem import LOSSES, Group, Place, Problem, flat
+from .uncertainty import Residuals, covariance, residuals_of
+
+Watch = Callable[[Posed, Iteration, lm.State], None]
+
+
+def identify(
+    system: System,
+    experiments: AbstractExperiment | Sequence[AbstractExperiment],
+    unknowns: Mapping[str, Any],
+    *,
+    dt: float | None = None,
+    solver: Any = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int = 4096,
+    loss: str = "linear",
+    max_iterations: int = 100,
+    watch: Watch | None = None,
+) -> Fit:
+    """The unknowns for which the system behaves as measured, by weighted least squares.
+
+    **Arguments:** `experiments`: `Experiment`, `StaticTest`, `ModalTest`, one or several; `unknowns`: what is to be found,
+    by name, such as {"spring.stiffness": mbs.Positive(80.0)}; `dt`, `solver`, `rtol`, `atol`, `max_steps`: as in `simulate`;
+    `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `watch`: called after each iteration.
+
+    Ctrl-C ends it with the best values so far.
+    """
+    posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss)
+    search = Search(posed, check_whole("max_iterations", max_iterations), watch)
+    return search.run()
+
+
+def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss) -> Posed:
+    check_system("identify", system)
+    if isinstance(experiments, AbstractExperiment):
+        experiments = [experiments]
+    if not isinstance(experiments, Sequence) or not experiments:
+        raise ParameterError(f"experiments must be a list of mbs.Experiment, got {show(experiments)}.")
+    if loss not in LOSSES:
+        raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
+    return pose(system, experiments, unknowns, Settings(dt, solver, rtol, atol, max_steps), loss)
+
+
+@dataclasses.dataclass
+class Search:
+    """A fit that is being made."""
+
+    posed: Posed
+    most: int
+    watch: Watch | None
+    history: list[Iteration] = dataclasses.field(default_factory=list)
+
+    def run(self) -> Fit:
+        begun = time.perf_counter()
+        posed, noise = self.posed, self.posed.first_noise()
+        problem = posed.problem(noise)
+        state, free = lm.begin(problem, jnp.asarray(posed.start)), jnp.ones(len(posed.start), bool)
+        status = ""
+        try:
+            while True:
+                state = self._searched(problem, state, free, begun)
+                again = self._noise(problem, state, noise)
+                if lm.WORDS[int(state.code)] != "converged" or again is None:
+                    break
+                noise = again
+                problem = posed.problem(noise)
+                state = lm.begin(problem, state.z)
+        except KeyboardInterrupt:
+            status = "interrupted"
+        return finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
+
+    def _searched(self, problem: Problem, state: lm.State, free: Any, begun: float) -> lm.State:
+        while int(state.code) == lm.RUNNING:
+            previous = state
+            state = lm.one_iteration(problem, state, free)
+            first = int(state.iterations) == 1
+            if first:
+                _check_start(self.posed, problem, state)
+            values = tuple(np.asarray(problem.scaling.values(state.z)).tolist())
+            step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
+            line = Iteration(
+                len(self.history), float(state.chi2), step, bool(state.accepted), values, time.perf_counter() - begun
+            )
+            self.history.append(line)
+            if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
+                state = state._replace(code=jnp.asarray(lm.TOO_MANY))
+            if self.watch is not None:
+                self.watch(self.posed, line, state)
+        return state
+
+    def _noise(self, problem: Problem, state: lm.State, noise: dict[str, float]) -> dict[str, float] | None:
+        """The noise that the residuals show; None if that is what was assumed."""
+        if not noise:
+            return None
+        found = estimated_noise(self.posed, problem, state, noise)
+        change = max(abs(np.log(found[n] / noise[n])) for n in noise)
+        return None if change < 1e-4 else found
+
+
+def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
+    if not np.isfinite(float(state.chi2)):
+        raise SimulationError(_why(posed, problem))
+    lengths = np.linalg.norm(np.asarray(state.R), axis=0)
+    idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
+    if idle:
+        raise ParameterError(
+            f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure something that "
+            "it acts on."
+        )
+
+
+def _why(posed: Posed, problem: Problem) -> str:
+    """Which experiment could not be simulated with the start values."""
+    values = problem.scaling.values(jnp.asarray(posed.start))
+    for group in problem.groups:
+        predicted = group.predict(values)
+        for row, member in enumerate(group.members):
+            for channel, x in predicted.items():
+                missing = ~np.isfinite(np.asarray(x[row]))
+                if np.any(missing & (np.asarray(group.weights[channel][row]) > 0)):
+                    at = int(np.argwhere(missing)[0][0])
+                    name = posed.experiments[member].name
+                    return (
+                        f"with the start values, experiment '{name}' cannot be predicted from sample {at} of '{channel}' on: the "
+                        "simulation ends early. Simulate it with simulate() to see why, or start elsewhere."
+                    )
+    return "the derivatives are not finite with the start values. Start elsewhere."
+
+
+def rows_of(posed: Posed, groups: tuple[Group, ...], places: tuple[Place, ...], predictions: Any, noise: Any) -> Any:
+    """By experiment and channel: predictions, measured numbers and weights."""
+    for place in places:
+        group, row = next((g, g.members.index(place.experiment)) for g in groups if place.experiment in g.members)
+        predicted = np.asarray(predictions[place.rows]).reshape(place.shape)
+        yield (
+            place,
+            predicted,
+            np.asarray(group.measured[place.channel][row]),
+            np.asarray(group.weights[place.channel][row]),
+        )
+
+
+def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> dict[str, float]:
+    squares = dict.fromkeys(noise, 0.0)
+    counts = dict.fromkeys(noise, 0)
+    total = 0
+    for place, predicted, measured, weights in rows_of(posed, problem.groups, posed.places, state.predictions, noise):
+        used = weights > 0
+        total += int(used.sum())
+        experiment = posed.experiments[place.experiment]
+        if place.channel in noise and experiment.noise(place.channel) is None:
+            squares[place.channel] += experiment.weight * float(np.sum((predicted - measured)[used] ** 2))
+            counts[place.channel] += int(used.sum())
+    # The unknowns take up their share of the noise.
+    share = max(1 - len(posed.unknowns.names) / max(total, 1), 1e-3)
+    return {n: max(float(np.sqrt(squares[n] / (counts[n] * share))), 1e-14 * noise[n]) for n in noise}
+
+
+def finished(
+    posed: Posed,
+    problem: Problem,
+    state: lm.State,
+    status: str,
+    noise: dict[str, float],
+    history: tuple[Iteration, ...],
+) -> Fit:
+    numbers = np.asarray(problem.scaling.values(state.z))
+    slopes = problem.scaling.slopes(numbers)
+    R = np.asarray(state.R)
+    found = identifiable(posed, problem, state.z, R, numbers, slopes)
+    leaning = _at_bounds(problem, state)
+    residuals = _residuals(posed, problem.groups, posed.places, state.predictions, posed.experiments)
+    held_out = _validated(posed, problem, state, noise)
+    counted = sum(r.count for r in residuals) + int(np.sum(np.asarray(problem.prior_weight) > 0))
+    per_experiment = lambda places, values, count: tuple(
+        {p.channel: np.asarray(values[p.rows]).reshape(p.shape) for p in places if p.experiment == e}
+        for e in range(count)
+    )
+    return Fit(
+        posed,
+        state,
+        status,
+        covariance(R, found, slopes, ~leaning),
+        found,
+        noise,
+        counted - len(numbers),
+        residuals,
+        held_out[0],
+        history,
+        per_experiment(posed.places, state.predictions, len(posed.experiments)),
+        per_experiment(posed.held_out_places, held_out[1], len(posed.validation)),
+    )
+
+
+def _at_bounds(problem: Problem, state: lm.State) -> np.ndarray:
+    z, gradient = np.asarray(state.z), np.asarray(state.R).T @ np.asarray(state.g)
+    return ((z <= np.asarray(problem.lower)) & (gradient >= 0)) | ((z >= np.asarray(problem.upper)) & (gradient <= 0))
+
+
+def identifiable(
+    posed: Posed, problem: Problem, z: Any, R: np.ndarray, numbers: np.ndarray, slopes: np.ndarray
+) -> Identifiability:
+    here = None
+
+    def same(values: np.ndarray) -> float:
+        nonlocal here
+        here = np.asarray(_predictions(problem, z)) if here is None else here
+        there = np.asarray(_predictions(problem, jnp.asarray(problem.scaling.inverse(values))))
+        return float(np.nanmax(np.abs(there - here))) if np.all(np.isfinite(there)) else np.inf
+
+    return analyse(posed.unknowns.names, R, numbers, slopes, same)
+
+
+@eqx.filter_jit
+def _predictions(problem: Problem, z: Any) -> Any:
+    return problem.predictions(z)
+
+
+def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residuals, ...]:
+    return tuple(
+        residuals_of(
+            experiments[place.experiment].name, place.channel, weights * (predicted - measured), weights, measured
+        )
+        for place, predicted, measured, weights in rows_of(posed, groups, places, predictions, None)
+        if np.any(weights > 0)
+    )
+
+
+def _validated(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> tuple[Any, Any]:
+    if not posed.held_out:
+        return (), np.zeros(0)
+    groups = posed.weighted_validation(noise)
+    predictions = _held_out(groups, problem.scaling.values(state.z))
+    return _residuals(posed, groups, posed.held_out_places, predictions, posed.validation), np.asarray(predictions)
+
+
+@eqx.filter_jit
+def _held_out(groups: tuple[Group, ...], values: Any) -> Any:
+    return jnp.concatenate([flat(group, group.predict(values)) for group in groups])

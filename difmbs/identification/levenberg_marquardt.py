@@ -1,0 +1,173 @@
+"""Levenberg and Marquardt's method with exact Jacobians and bounds, one iteration at a time.
+
+The iteration is a pure function of its state: the same one is driven from Python, where it can be watched, stopped and
+resumed, and runs as a loop in JAX over a batch of fits.
+
+Not optimistix' solver of this name: that one depends on the units of the unknowns and differentiates the linearization of
+the residuals, which for simulations means to store it. MINPACK's scaling by the largest columns so far, damping by
+Nielsen's rule, bounds by holding the unknowns that lean against them.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .problem import Problem
+
+RUNNING, CONVERGED, STALLED, TOO_MANY = range(4)
+WORDS = {RUNNING: "running", CONVERGED: "converged", STALLED: "stalled", TOO_MANY: "max_iterations"}
+
+_SMALL_STEP = 1e-10
+"""Of z, which is a logarithm or in units of the start: converged."""
+_SMALL_GAIN = 1e-12
+"""The part by which chi^2 can still be reduced, as far as the linearization knows: converged."""
+_SMALL_OFFSET = 1e-3
+"""The relative offset of Bates and Watts: standard errors to the optimum."""
+_LEAST_DAMPING = 1e-14
+"""So that what the data do not determine stays where it is."""
+_LARGEST_STEP = 0.5
+"""Of logarithms, in one iteration. Without it, oscillations whose frequency is off are first flattened and then lost: the
+example with mass, stiffness and force takes 17 and 18 evaluations with it, 24 and 50 without."""
+
+
+class State(NamedTuple):
+    """Where the search is.
+
+    `chi2` is the sum of squares at z, `R` the triangular factor of the Jacobian there and `g` the part of the residuals
+    that it can reach, so that chi2 changes by |g + R d|^2 - |g|^2; `predictions` at z; `trial` is evaluated next.
+    """
+
+    z: Any
+    trial: Any
+    chi2: Any
+    R: Any
+    g: Any
+    predictions: Any
+    scale: Any
+    damping: Any
+    growth: Any
+    accepted: Any
+    iterations: Any
+    code: Any
+
+
+def begin(problem: Problem, z: Any) -> State:
+    """Before the first evaluation."""
+    count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))
+    p, dtype = z.size, z.dtype
+    zero = jnp.zeros((), dtype)
+    return State(
+        z=z,
+        trial=z,
+        chi2=zero + jnp.inf,
+        R=jnp.zeros((p, p), dtype),
+        g=jnp.zeros(p, dtype),
+        predictions=jnp.full(count, jnp.nan, dtype),
+        scale=jnp.zeros(p, dtype),
+        damping=zero + 1e-3,
+        growth=zero + 2,
+        accepted=jnp.asarray(False),
+        iterations=jnp.zeros((), int),
+        code=jnp.asarray(RUNNING),
+    )
+
+
+def iterate(problem: Problem, state: State, free: Any) -> State:
+    """Evaluates the trial point, accepts or refuses it, and chooses the next one. Unknowns that are not `free` are held."""
+    new = _evaluated(problem, state)
+    predicted = _reach(state.g) - _reach(state.g + state.R @ (state.trial - state.z))
+    first = jnp.isinf(state.chi2)
+    ratio = jnp.where(first, 1, (state.chi2 - new.chi2) / jnp.where(predicted > 0, predicted, 1))
+    accepted = jnp.isfinite(new.chi2) & (first | ((predicted > 0) & (ratio > 1e-4)))
+    eased = state.damping * jnp.where(first, 1, jnp.maximum(1 / 3, 1 - (2 * ratio - 1) ** 3))
+    damping = jnp.maximum(jnp.where(accepted, eased, state.damping * state.growth), _LEAST_DAMPING)
+    growth = jnp.where(accepted, 2, 2 * state.growth)
+    at = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, state)
+    at = at._replace(
+        damping=damping, growth=growth, accepted=accepted, iterations=state.iterations + 1, code=state.code
+    )
+    gradient = at.R.T @ at.g
+    leaning = ((at.z <= problem.lower) & (gradient > 0)) | ((at.z >= problem.upper) & (gradient < 0))
+    return _next(problem, at, free & ~leaning)
+
+
+def _evaluated(problem: Problem, state: State) -> State:
+    def both(z):
+        residuals, predictions = problem.residuals(z)
+        return residuals, (residuals, predictions)
+
+    jacobian, (residuals, predictions) = jax.jacfwd(both, has_aux=True)(state.trial)
+    sound = jnp.all(jnp.isfinite(residuals)) & jnp.all(jnp.isfinite(jacobian))
+    rows = max(0, state.z.size - residuals.size)
+    jacobian, residuals = (jnp.pad(x, [(0, rows)] + [(0, 0)] * (x.ndim - 1)) for x in (jacobian, residuals))
+    Q, R = jnp.linalg.qr(jnp.where(sound, jacobian, 0))
+    return state._replace(
+        z=state.trial,
+        chi2=jnp.where(sound, jnp.sum(residuals**2), jnp.inf),
+        R=R,
+        g=Q.T @ jnp.where(sound, residuals, 0),
+        predictions=predictions,
+        scale=jnp.maximum(state.scale, _lengths(R)),
+    )
+
+
+def _next(problem: Problem, at: State, free: Any) -> State:
+    """The next trial point, or the end."""
+    trial = _within(problem, at.z + _damped(problem, at, free, at.g))
+    # Those that meet a bound stay there, and the others make the best of it.
+    stopped = free & ((trial <= problem.lower) | (trial >= problem.upper))
+    moved = jnp.where(stopped, trial - at.z, 0)
+    trial = _within(problem, at.z + moved + _damped(problem, at, free & ~stopped, at.g + at.R @ moved))
+    step = trial - at.z
+    still = _reach(at.g) - _reach(at.g + at.R @ step)
+    small = jnp.all(jnp.abs(step) <= _SMALL_STEP) | ((still >= 0) & (still <= _SMALL_GAIN * at.chi2))
+    # Where damping made the step small, because the error of the simulation hides what is still to be gained, the residuals
+    # tell: their part that the unknowns can reach, compared with the rest.
+    reachable = _reach(jnp.linalg.qr(jnp.where(free, at.R, 0))[0].T @ at.g)
+    little = reachable <= _SMALL_OFFSET**2 * at.chi2 * at.z.size / at.predictions.size
+    done = small & (little | (at.damping <= 1e-3))
+    code = jnp.where(done, CONVERGED, jnp.where(small & ~at.accepted, STALLED, RUNNING))
+    code = jnp.where(jnp.isfinite(at.chi2), code, STALLED)
+    return at._replace(trial=trial, code=code)
+
+
+def _damped(problem: Problem, at: State, free: Any, g: Any) -> Any:
+    """The step d that makes |g + R d|^2 + damping |scale d|^2 least, shortened where it is too far to be believed."""
+    scale = jnp.where(free & (at.scale > 0), at.scale, 1)
+    Q, T = jnp.linalg.qr(jnp.concatenate([jnp.where(free, at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
+    step = jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
+    largest = jnp.max(jnp.where(problem.scaling.logarithmic, jnp.abs(step), 0))
+    return step * _LARGEST_STEP / jnp.maximum(largest, _LARGEST_STEP)
+
+
+def _within(problem: Problem, z: Any) -> Any:
+    return jnp.clip(z, problem.lower, problem.upper)
+
+
+def _reach(x: Any) -> Any:
+    return jnp.sum(x**2)
+
+
+def _lengths(R: Any) -> Any:
+    return jnp.sqrt(jnp.sum(R**2, axis=0))
+
+
+@eqx.filter_jit
+def one_iteration(problem: Problem, state: State, free: Any) -> State:
+    return iterate(problem, state, free)
+
+
+@eqx.filter_jit
+def many_fits(problem: Problem, starts: Any, free: Any, most: int, batched: Any = None) -> State:
+    """Fits from many starts, or, with `batched` a problem whose arrays have a leading axis, of many sets of data."""
+
+    def whole(problem, start):
+        last = lambda s: (s.code == RUNNING) & (s.iterations < most)
+        return lax.while_loop(last, lambda s: iterate(problem, s, free), begin(problem, start))
+
+    if batched is None:
+        return jax.vmap(lambda z: whole(problem, z))(starts)
+    return eqx.filter_vmap(whole)(batched, starts)

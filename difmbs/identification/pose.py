@@ -1,0 +1,297 @@
+"""From what the user gives - a system, experiments, unknowns - to a least-squares problem."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import ParameterError, did_you_mean
+from .._parameters import Path, flatten
+from ..piecewise import Piecewise
+from ..system import System
+from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, Settings, StaticTest
+from .problem import Group, Place, Problem, Scaling
+from .unknowns import Target, Unknowns, changed, resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class Posed:
+    """A fit before it is made. `experiments` are those that count, `validation` those that are only predicted."""
+
+    system: System
+    params: dict[Path, np.ndarray]
+    experiments: tuple[AbstractExperiment, ...]
+    validation: tuple[AbstractExperiment, ...]
+    unknowns: Unknowns
+    scaling: Scaling
+    groups: tuple[Group, ...]
+    """Without weights."""
+    places: tuple[Place, ...]
+    held_out: tuple[Group, ...]
+    held_out_places: tuple[Place, ...]
+    loss: str
+    estimated: tuple[str, ...]
+    """The channels whose noise is to be estimated."""
+
+    def first_noise(self) -> dict[str, float]:
+        """Where the noise is not known, as if there were nothing else in the data."""
+        data = {n: [e.data[n] for e in self.experiments if n in e.data] for n in self.estimated}
+        spread = {n: float(np.nanstd(np.concatenate([x.reshape(-1) for x in rows]))) for n, rows in data.items()}
+        return {n: x if x > 0 else 1.0 for n, x in spread.items()}
+
+    def problem(self, noise: Mapping[str, float]) -> Problem:
+        groups = tuple(_weighted(group, self.experiments, noise) for group in self.groups)
+        unknowns, scaling = self.unknowns, self.scaling
+        known = np.isfinite(unknowns.prior_deviation)
+        return Problem(
+            groups,
+            scaling,
+            *(jnp.asarray(scaling.inverse(x)) for x in (unknowns.lower, unknowns.upper)),
+            jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
+            jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
+            bool(np.any(known)),
+            self.loss,
+        )
+
+    def weighted_validation(self, noise: Mapping[str, float]) -> tuple[Group, ...]:
+        """Where the noise of what is only predicted is not known either, it counts as 1."""
+        named = {n: 1.0 for e in self.validation for n in e.channels} | dict(noise)
+        return tuple(_weighted(group, self.validation, named) for group in self.held_out)
+
+    @property
+    def start(self) -> np.ndarray:
+        return self.scaling.inverse(self.unknowns.start)
+
+
+def pose(
+    system: System,
+    experiments: Sequence[AbstractExperiment],
+    unknowns: Mapping[str, Any],
+    settings: Settings,
+    loss: str,
+) -> Posed:
+    fitted = tuple(e for e in experiments if not e.validation)
+    held_out = tuple(e for e in experiments if e.validation)
+    names = [e.name for e in experiments]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"there are {names.count(name)} experiments '{name}'. Give each a name of its own.")
+    if not fitted:
+        raise ParameterError("there is no experiment to fit: pass at least one that is not for validation.")
+    params = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
+    sensors = _sensors(experiments, params)
+    found = resolve(unknowns, params | sensors, tuple(e.name for e in fitted))
+    _check_outputs(system, experiments)
+    builder = _Builder(system, params | sensors, found, settings)
+    groups, places = builder.groups(fitted, found.targets)
+    # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the model.
+    common = tuple(_with_slots(t, t.slots[0]) for t in found.targets if len(set(t.slots)) == 1)
+    validation, held_out_places = builder.groups(held_out, common)
+    channels = dict.fromkeys(n for e in fitted for n in e.channels)
+    estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
+    scaling = Scaling(jnp.asarray(found.logarithmic), jnp.asarray(found.scale))
+    return Posed(
+        system,
+        params | sensors,
+        fitted,
+        held_out,
+        found,
+        scaling,
+        groups,
+        places,
+        validation,
+        held_out_places,
+        loss,
+        estimated,
+    )
+
+
+def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, Any]) -> dict[Path, np.ndarray]:
+    """Gain, bias and delay of each channel, which may be unknowns like parameters of the model."""
+    found = {}
+    for channel in dict.fromkeys(n for e in experiments for n in e.channels):
+        for parameter in CHANNEL_PARAMETERS:
+            if (channel, parameter) in params:
+                raise ParameterError(
+                    f"'{channel}.{parameter}' is a parameter of the model: give the channel another name."
+                )
+            found[channel, parameter] = np.zeros(())
+    return found
+
+
+def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) -> None:
+    for experiment in experiments:
+        if not isinstance(experiment, AbstractExperiment):
+            raise ParameterError(f"expected mbs.Experiment(...), got a {type(experiment).__name__}.")
+        shapes = experiment.shapes(system)
+        for name, shape in shapes.items():
+            data = experiment.data[name].shape
+            if data != shape:
+                raise ParameterError(
+                    f"experiment '{experiment.name}': the data of channel '{name}' have shape {data}, what it measures "
+                    f"has shape {shape}. Channel(component=...) chooses an entry."
+                )
+
+
+class _Builder:
+    """From experiments to groups of those that run the same program."""
+
+    def __init__(self, system: System, params: Mapping[Path, np.ndarray], unknowns: Unknowns, settings: Settings):
+        self.system, self.params, self.unknowns, self.settings = system, params, unknowns, settings
+        self.delays = self._delays()
+
+    def _delays(self) -> dict[str, tuple[float, float]]:
+        spans = {}
+        for target in self.unknowns.targets:
+            if target.path[-1] == "delay" and target.path in self.params and len(target.path) == 2:
+                rows = sorted({slot for row in target.slots for slot in row})
+                lower, upper = self.unknowns.lower[rows].min(), self.unknowns.upper[rows].max()
+                if not (np.isfinite(lower) and np.isfinite(upper)):
+                    raise ParameterError(
+                        f"'{'.'.join(target.path)}': give a delay as mbs.Interval(start, lower, upper), with bounds in seconds."
+                    )
+                spans[target.path[0]] = (float(lower), float(upper))
+        return spans
+
+    def groups(
+        self, experiments: tuple[AbstractExperiment, ...], targets: tuple[Target, ...]
+    ) -> tuple[tuple[Group, ...], tuple[Place, ...]]:
+        alike: dict[Any, list[tuple[int, Group]]] = {}
+        for number, experiment in enumerate(experiments):
+            single = self._single(number, experiment, targets)
+            shapes = tuple((p, x.shape) for p, x in {**single.given, **single.loads}.items())
+            key = (
+                single.program,
+                single.system.structure,
+                shapes,
+                tuple((n, x.shape) for n, x in single.measured.items()),
+            )
+            alike.setdefault(key, []).append((number, single))
+        groups, places, row = [], [], 0
+        for members in alike.values():
+            groups.append(_joined([group for _, group in members]))
+            for number, group in members:
+                for channel, *_ in group.program.channels:
+                    shape = group.measured[channel].shape[1:]
+                    size = int(np.prod(shape))
+                    places.append(Place(number, channel, slice(row, row + size), shape))
+                    row += size
+        return tuple(groups), tuple(places)
+
+    def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> Group:
+        """A group of one experiment."""
+        where = f"experiment '{experiment.name}': "
+        system, inputs = _with_inputs(where, self.system, experiment.inputs)
+        params = self.params | inputs
+        given = {path: value for path, (value, _) in changed(experiment.params, params, where).items()}
+        self._check_conflicts(where, experiment, params, targets)
+        delays = dict(self.delays)
+        for name, channel in experiment.channels.items():
+            for parameter in CHANNEL_PARAMETERS:
+                given[name, parameter] = np.asarray(float(getattr(channel, parameter)))
+            if channel.delay != 0:
+                delays.setdefault(name, (float(channel.delay), float(channel.delay)))
+        for path in (*self.unknowns.fixed, *inputs, *(t.path for t in targets)):
+            known = {**params, **self.unknowns.fixed}
+            given.setdefault(path, known[path])
+        mine = [t for t in targets if t.path not in self._foreign(experiment)]
+        slots = tuple(jnp.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
+        given = {path: x for path, x in given.items() if path not in self._foreign(experiment)}
+        loads = _loads(where, experiment, params) if isinstance(experiment, StaticTest) else {}
+        return Group(
+            system,
+            {path: jnp.asarray(x)[None] for path, x in given.items()},
+            {path: jnp.asarray(x)[None] for path, x in loads.items()},
+            slots,
+            {n: jnp.asarray(experiment.data[n])[None] for n in experiment.channels},
+            {},
+            experiment.program(self.settings, {n: delays[n] for n in experiment.channels if n in delays}),
+            tuple(_with_slots(t) for t in mine),
+            (number,),
+        )
+
+    def _foreign(self, experiment: AbstractExperiment) -> set[Path]:
+        """Gains, biases and delays of channels that an experiment does not have."""
+        return {p for p in self.params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS} - {
+            (n, p) for n in experiment.channels for p in CHANNEL_PARAMETERS
+        }
+
+    def _check_conflicts(self, where, experiment, params, targets) -> None:
+        taken = {(t.path, entry) for t in targets for entry in t.entries}
+        for key, value in experiment.params.items():
+            for path, (_, entries) in changed({key: value}, params, where).items():
+                if any((path, entry) in taken for entry in entries):
+                    raise ParameterError(
+                        f"{where}'{key}' is given, but is also an unknown. Leave one out, or make the unknown one of each "
+                        "experiment with own=True."
+                    )
+
+
+def _with_slots(target: Target, *slots: tuple[int, ...]) -> Target:
+    return dataclasses.replace(target, slots=slots)
+
+
+def _joined(groups: list[Group]) -> Group:
+    stack = lambda *x: jnp.concatenate(x)
+    first = groups[0]
+    arrays = [(g.given, g.loads, g.slots, g.measured, g.weights) for g in groups]
+    given, loads, slots, measured, weights = jax.tree.map(stack, *arrays)
+    members = tuple(m for g in groups for m in g.members)
+    return Group(first.system, given, loads, slots, measured, weights, first.program, first.targets, members)
+
+
+def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: Mapping[str, float]) -> Group:
+    weights: dict[str, list[np.ndarray]] = {name: [] for name, *_ in group.program.channels}
+    for number in group.members:
+        experiment = experiments[number]
+        for name, rows in weights.items():
+            data, known = experiment.data[name], experiment.noise(name)
+            deviation = noise[name] if known is None else known
+            counts = np.isfinite(data) & group.program.counts(name, data.shape)
+            rows.append(np.where(counts, np.sqrt(experiment.weight) / deviation, 0))
+    stacked = {name: jnp.asarray(np.stack(rows)) for name, rows in weights.items()}
+    return dataclasses.replace(group, weights=stacked)
+
+
+def _loads(where: str, experiment: StaticTest, params: Mapping[Path, np.ndarray]) -> dict[Path, np.ndarray]:
+    """The parameters that differ between cases, as wholes with an axis of cases."""
+    cases = [changed({k: v[i] for k, v in experiment.loads.items()}, params, where) for i in range(experiment.cases)]
+    return {path: np.stack([case[path][0] for case in cases]) for path in cases[0]}
+
+
+def _with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) -> tuple[System, dict[Path, np.ndarray]]:
+    """The system with room for as many points as the inputs have, and their parameters."""
+    structure = system.structure
+    points: dict[Path, np.ndarray] = {}
+    for key, function in inputs.items():
+        path = tuple(key.split("."))
+        if (*path, "times") not in structure.homes:
+            known = [
+                ".".join(p[:-1]) for p in structure.homes if p[-1] == "times" and (*p[:-1], "values") in structure.homes
+            ]
+            raise ParameterError(
+                f"{where}'{key}' is not a function given by points: make it one in the model, for example "
+                f"mbs.Piecewise((0, 1), (0, 0)). {did_you_mean(key, known)}"
+            )
+        points[(*path, "times")], points[(*path, "values")] = np.asarray(function.times), np.asarray(function.values)
+    resized = {path: x for path, x in points.items() if structure.homes[path].shape != x.shape}
+    if not resized:
+        return system, points
+    stacks, homes = [list(leaves) for leaves in system.stacks], dict(structure.homes)
+    for path, x in resized.items():
+        (part,) = homes[path].parts
+        stored = system.stacks[part.stack][part.leaf]
+        together = [p for p, home in homes.items() for s in home.parts if (s.stack, s.leaf) == (part.stack, part.leaf)]
+        for other in together:
+            if points.get(other, np.zeros(0)).shape != x.shape:
+                raise ParameterError(
+                    f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(path[:-1])}': give inputs with equally "
+                    "many points for both."
+                )
+        stacks[part.stack][part.leaf] = jnp.zeros((stored.shape[0], *x.shape), stored.dtype)
+        homes[path] = dataclasses.replace(homes[path], shape=x.shape)
+    structure = dataclasses.replace(structure, homes=homes)
+    return System(system.gravity, tuple(tuple(leaves) for leaves in stacks), structure, system.on), points

@@ -1,0 +1,145 @@
+"""The least-squares problem of a fit: from unknown numbers to weighted residuals, as one compiled function."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._index import Index
+from .._parameters import Path
+from ..system import System
+from .experiments import CHANNEL_PARAMETERS, AbstractProgram
+from .unknowns import Target
+
+
+class Group(eqx.Module):
+    """Experiments that run the same program, side by side: arrays have a leading axis of experiments."""
+
+    system: System
+    given: dict[Path, Any]
+    """Parameters that the experiments or the unknowns change, those of channels among them."""
+    loads: dict[Path, Any]
+    slots: tuple[Any, ...]
+    measured: dict[str, Any]
+    weights: dict[str, Any]
+    """The reciprocal of the standard deviation; 0 where a sample does not count."""
+    program: AbstractProgram = eqx.field(static=True)
+    targets: tuple[Target, ...] = eqx.field(static=True)
+    members: tuple[int, ...] = eqx.field(static=True)
+
+    def predict(self, values: Any) -> dict[str, Any]:
+        """What each channel should have measured."""
+
+        def one(given, loads, slots):
+            given = dict(given)
+            for target, slot in zip(self.targets, slots, strict=True):
+                given[target.path] = _put(given[target.path], target, values[slot])
+            sensors = {
+                path: x for path, x in given.items() if path[0] in self.measured and path[1] in CHANNEL_PARAMETERS
+            }
+            system = self.system.with_values({p: x for p, x in given.items() if p not in sensors})
+            return self.program.predict(system, loads, sensors)
+
+        arguments = (self.given, self.loads, self.slots)
+        if len(self.members) > 1:
+            return jax.vmap(one)(*arguments)
+        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], arguments)))
+
+
+def _put(parameter: Any, target: Target, chosen: Any) -> Any:
+    if (target.factor, target.offset) != (1.0, 0.0):
+        chosen = target.factor * chosen + target.offset
+    entries = Index(np.asarray(target.entries))
+    if target.entries == tuple(range(parameter.size)):
+        return chosen.reshape(parameter.shape)
+    return parameter.reshape(-1).at[entries.rows].set(chosen).reshape(parameter.shape)
+
+
+class Scaling(eqx.Module):
+    """From the numbers that are searched for, z, to the values of the unknowns: exp(z) or scale * z."""
+
+    logarithmic: Any
+    scale: Any
+
+    def values(self, z: Any) -> Any:
+        return jnp.where(self.logarithmic, jnp.exp(jnp.where(self.logarithmic, z, 0)), self.scale * z)
+
+    def slopes(self, values: Any) -> Any:
+        """d value / dz."""
+        return np.where(self.logarithmic, values, self.scale)
+
+    def inverse(self, values: Any) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.logarithmic, np.log(values), np.asarray(values) / self.scale)
+
+
+class Problem(eqx.Module):
+    """Residuals, weighted, of all experiments and of what is known beforehand."""
+
+    groups: tuple[Group, ...]
+    scaling: Scaling
+    lower: Any
+    upper: Any
+    """Of z."""
+    prior_mean: Any
+    prior_weight: Any
+    has_prior: bool = eqx.field(static=True)
+    loss: str = eqx.field(static=True)
+
+    def predictions(self, z: Any) -> Any:
+        """All samples one after the other: by group, experiment, channel."""
+        values = self.scaling.values(z)
+        return jnp.concatenate([flat(group, group.predict(values)) for group in self.groups])
+
+    def residuals(self, z: Any) -> tuple[Any, Any]:
+        """The residuals, and the predictions."""
+        predictions = self.predictions(z)
+        measured = jnp.concatenate([flat(group, group.measured) for group in self.groups])
+        weights = jnp.concatenate([flat(group, group.weights) for group in self.groups])
+        # Not 0 * NaN: what does not count may not even exist.
+        counts = weights > 0
+        residuals = jnp.where(counts, weights * (jnp.where(counts, predictions, 0) - jnp.where(counts, measured, 0)), 0)
+        residuals = LOSSES[self.loss](residuals)
+        if self.has_prior:
+            prior = (self.scaling.values(z) - self.prior_mean) * self.prior_weight
+            residuals = jnp.concatenate([residuals, prior])
+        return residuals, predictions
+
+
+def flat(group: Group, channels: Mapping[str, Any]) -> Any:
+    rows = [channels[name].reshape(len(group.members), -1) for name, *_ in group.program.channels]
+    return jnp.concatenate(rows, axis=1).reshape(-1)
+
+
+def _smooth(f):
+    """A function of r^2 that is r^2 where that is small, as one of r whose square it is."""
+
+    def root(r):
+        square = r * r
+        small = square < 1e-12
+        return r * jnp.where(small, 1, jnp.sqrt(f(jnp.where(small, 1, square)) / jnp.where(small, 1, square)))
+
+    return root
+
+
+LOSSES = {
+    "linear": lambda r: r,
+    "soft_l1": _smooth(lambda s: 2 * (jnp.sqrt(1 + s) - 1)),
+    "huber": _smooth(lambda s: jnp.where(s <= 1, s, 2 * jnp.sqrt(jnp.maximum(s, 1)) - 1)),
+    "cauchy": _smooth(jnp.log1p),
+}
+"""Of a residual in standard deviations; all but the first let large ones count less."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where the samples of one channel of one experiment are among all samples."""
+
+    experiment: int
+    channel: str
+    rows: slice
+    shape: tuple[int, ...]
