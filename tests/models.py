@@ -152,10 +152,11 @@ def andrews():
         model.add(name, mbs.RevoluteJoint2D(), between=ends)
     model.add("spring", mbs.SpringDamper(0.07785, 4530.0), between=(fixed(0.014, 0.072), three.at(0.02, -0.018)))
     model.add("drive", mbs.Torque((0.0, 0.0, 0.033)), on=one)
+    model.sense("angles", lambda t, outputs: andrews_angles(outputs))
     return model.assemble()
 
 
-def andrews_angles(solution):
+def andrews_angles(outputs):
     """beta, Theta, gamma, Phi, delta, Omega, epsilon."""
-    one, two, three, four, five, six, seven = jnp.moveaxis(solution["bars.rotation"], -1, 0)
+    one, two, three, four, five, six, seven = jnp.moveaxis(outputs["bars.rotation"], -1, 0)
     return jnp.stack([one, two - one, three, four - five, five, six - seven, seven], axis=-1)

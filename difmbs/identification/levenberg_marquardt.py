@@ -24,8 +24,8 @@ _SMALL_STEP = 1e-10
 """Of z, which is a logarithm or in units of the start: converged."""
 _SMALL_GAIN = 1e-12
 """The part by which chi^2 can still be reduced, as far as the linearization knows: converged."""
-_SMALL_OFFSET = 1e-3
-"""The relative offset of Bates and Watts: standard errors to the optimum."""
+_SMALL_OFFSET = 0.05
+"""The relative offset of Bates and Watts: so many standard errors to the optimum do not matter."""
 _LEAST_DAMPING = 1e-14
 """So that what the data do not determine stays where it is."""
 _LARGEST_STEP = 0.5
@@ -116,11 +116,14 @@ def _evaluated(problem: Problem, state: State) -> State:
 
 def _next(problem: Problem, at: State, free: Any) -> State:
     """The next trial point, or the end."""
-    trial = _within(problem, at.z + _damped(problem, at, free, at.g))
+    farthest = jnp.where(problem.scaling.logarithmic, _LARGEST_STEP, jnp.inf)
+    lower, upper = jnp.maximum(problem.lower, at.z - farthest), jnp.minimum(problem.upper, at.z + farthest)
+    trial = jnp.clip(at.z + _shortened(at, farthest, _damped(at, free, at.g)), lower, upper)
     # Those that meet a bound stay there, and the others make the best of it.
     stopped = free & ((trial <= problem.lower) | (trial >= problem.upper))
     moved = jnp.where(stopped, trial - at.z, 0)
-    trial = _within(problem, at.z + moved + _damped(problem, at, free & ~stopped, at.g + at.R @ moved))
+    step = _shortened(at, farthest, _damped(at, free & ~stopped, at.g + at.R @ moved))
+    trial = jnp.clip(at.z + moved + step, lower, upper)
     step = trial - at.z
     still = _reach(at.g) - _reach(at.g + at.R @ step)
     small = jnp.all(jnp.abs(step) <= _SMALL_STEP) | ((still >= 0) & (still <= _SMALL_GAIN * at.chi2))
@@ -134,17 +137,18 @@ def _next(problem: Problem, at: State, free: Any) -> State:
     return at._replace(trial=trial, code=code)
 
 
-def _damped(problem: Problem, at: State, free: Any, g: Any) -> Any:
-    """The step d that makes |g + R d|^2 + damping |scale d|^2 least, shortened where it is too far to be believed."""
+def _damped(at: State, free: Any, g: Any) -> Any:
+    """The step d that makes |g + R d|^2 + damping |scale d|^2 least."""
     scale = jnp.where(free & (at.scale > 0), at.scale, 1)
     Q, T = jnp.linalg.qr(jnp.concatenate([jnp.where(free, at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
-    step = jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
-    largest = jnp.max(jnp.where(problem.scaling.logarithmic, jnp.abs(step), 0))
-    return step * _LARGEST_STEP / jnp.maximum(largest, _LARGEST_STEP)
+    return jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
 
 
-def _within(problem: Problem, z: Any) -> Any:
-    return jnp.clip(z, problem.lower, problem.upper)
+def _shortened(at: State, farthest: Any, step: Any) -> Any:
+    """As a whole, so that no unknown goes too far, but for those that hardly matter."""
+    effect = _lengths(at.R) * jnp.abs(step)
+    matters = effect > 1e-2 * jnp.max(effect)
+    return step / jnp.maximum(1, jnp.max(jnp.where(matters, jnp.abs(step) / farthest, 0)))
 
 
 def _reach(x: Any) -> Any:
