@@ -1,73 +1,8 @@
 """Differentiable multibody simulation on JAX."""
 
+import lazy_loader as lazy
+
 from . import _xla as _xla  # before anything that may start JAX
-from ._errors import ModelError as ModelError
-from ._errors import ParameterError as ParameterError
-from ._errors import SimulationError as SimulationError
-from .bodies import AbstractBody as AbstractBody
-from .bodies import Mass1D as Mass1D
-from .bodies import MassPoint as MassPoint
-from .bodies import MassPoint2D as MassPoint2D
-from .bodies import RigidBody as RigidBody
-from .bodies import RigidBody2D as RigidBody2D
-from .bodies import RotationalMass1D as RotationalMass1D
-from .connectors._connector import AbstractConstraint as AbstractConstraint
-from .connectors._connector import AbstractField as AbstractField
-from .connectors._connector import AbstractForce as AbstractForce
-from .connectors.all_pairs_gravity import AllPairsGravity as AllPairsGravity
-from .connectors.connector_gravity import ConnectorGravity as ConnectorGravity
-from .connectors.coordinate_constraint import CoordinateConstraint as CoordinateConstraint
-from .connectors.loads import CoordinateLoad as CoordinateLoad
-from .connectors.coordinate_vector_constraint import CoordinateVectorConstraint as CoordinateVectorConstraint
-from .connectors.distance_constraint import DistanceConstraint as DistanceConstraint
-from .connectors.loads import Force as Force
-from .connectors.linear_spring_damper import LinearSpringDamper as LinearSpringDamper
-from .connectors.revolute_joint_2d import RevoluteJoint2D as RevoluteJoint2D
-from .connectors.rotational_spring_damper import RotationalSpringDamper as RotationalSpringDamper
-from .connectors.spherical_joint import SphericalJoint as SphericalJoint
-from .connectors.spring_damper import SpringDamper as SpringDamper
-from .connectors.loads import Torque as Torque
-from .connectors._connector import exudyn_function as exudyn_function
-from .event import Event as Event
-from .functions import ConnectorJacobian as ConnectorJacobian
-from .functions import connector_force as connector_force
-from .functions import connector_jacobian as connector_jacobian
-from .functions import constraint_equations as constraint_equations
-from ._frames import Coordinates as Coordinates
-from ._frames import Frame as Frame
-from ._frames import Planar as Planar
-from ._frames import PlanarPose as PlanarPose
-from ._frames import PlanarTwist as PlanarTwist
-from ._frames import PlanarWrench as PlanarWrench
-from ._frames import Point as Point
-from ._frames import Pose as Pose
-from ._frames import Twist as Twist
-from ._frames import Wrench as Wrench
-from ._parameters import parameter as parameter
-from ._rotations import length_and_direction as length_and_direction
-from .health import Certificate as Certificate
-from .health import Health as Health
-from .health import certify as certify
-from .health import check as check
-from .linearize import Linearization as Linearization
-from .linearize import linearize as linearize
-from .model import Model as Model
-from .modes import Modes as Modes
-from .modes import modes as modes
-from .outputs import Outputs as Outputs
-from .piecewise import Piecewise as Piecewise
-from .sensors import Acceleration as Acceleration
-from .sensors import AngularVelocity as AngularVelocity
-from .sensors import Output as Output
-from .sensors import Position as Position
-from .sensors import Rotation as Rotation
-from .sensors import Velocity as Velocity
-from .simulate import simulate as simulate
-from .solution import Solution as Solution
-from .solvers import GeneralizedAlpha as GeneralizedAlpha
-from .solvers import RungeKutta4 as RungeKutta4
-from .solvers import TrapezoidalIndex2 as TrapezoidalIndex2
-from .statics import Equilibrium as Equilibrium
-from .statics import static_equilibrium as static_equilibrium
-from .system import ConstraintLevels as ConstraintLevels
-from .system import System as System
+
+# The public names are those of the stub; each is imported when it is first used, so that commands start at once.
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
