@@ -20,4 +20,8 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 from jaxtyping import install_import_hook  # noqa: E402
 
 with install_import_hook("difmbs", "beartype.beartype"):
-    import difmbs  # noqa: F401
+    import difmbs
+
+    # All of it, while the hook is there.
+    for name in difmbs.__all__:
+        getattr(difmbs, name)

@@ -27,7 +27,10 @@ def as_users_import_it():
 
     hooked = taken_out()
     try:
-        return importlib.import_module("difmbs")
+        package = importlib.import_module("difmbs")
+        for name in package.__all__:
+            getattr(package, name)
+        return package
     finally:
         taken_out()
         sys.modules.update(hooked)

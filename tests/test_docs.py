@@ -23,7 +23,7 @@ def name_of(page):
 
 
 def concrete_connectors():
-    classes = [c for c in vars(difmbs).values() if inspect.isclass(c)]
+    classes = [c for c in (getattr(difmbs, name) for name in difmbs.__all__) if inspect.isclass(c)]
     return [c for c in classes if issubclass(c, AbstractConnector) and not inspect.isabstract(c)]
 
 

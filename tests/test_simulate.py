@@ -8,7 +8,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs._integrate import Fixed
-from difmbs.simulate import _simulate
+from difmbs._simulate import _simulate
 from difmbs.solvers import one_step
 
 

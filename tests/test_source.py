@@ -12,6 +12,7 @@ from difmbs._xla import set_options
 
 from . import cases
 
+PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
     {"_errors", "_status", "_types", "_xla", "_ranges", "_spectrum", "linalg"},
@@ -26,9 +27,9 @@ LEVELS = [
     {"outputs", "solvers", "_search"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
-    {"_replay", "health", "linearize"},
-    {"simulate", "statics", "modes"},
-    {"__init__"},
+    {"_replay", "health", "_linearize"},
+    {"_simulate", "statics", "_modes"},
+    {"__init__", "command"},
 ]
 
 
@@ -54,9 +55,17 @@ def test_nothing_is_evaluated_or_unpickled_and_norms_have_one_home(source):
     assert not re.search(r"jnp\.linalg\.norm|arccos|arcsin", text)
 
 
+def test_public_names_are_not_hidden_by_files():
+    """The function `simulate` would turn into the module of that name once something imports the module."""
+    assert not set(PUBLIC) & {path.stem for path in SOURCES}
+    assert set(PUBLIC) <= set(dir(mbs))
+    with pytest.raises(AttributeError, match="simulat"):
+        _ = mbs.simulat
+
+
 def test_every_law_between_two_markers_is_in_the_table_of_cases():
     kinds = (mbs.AbstractForce, mbs.AbstractConstraint)
-    classes = [c for c in vars(mbs).values() if inspect.isclass(c) and issubclass(c, kinds)]
+    classes = [c for c in PUBLIC.values() if inspect.isclass(c) and issubclass(c, kinds)]
     tested = {type(case.law()) for case in (*cases.CONNECTORS.values(), *cases.CONSTRAINTS.values())}
     one_marker = {mbs.Force, mbs.Torque, mbs.CoordinateLoad}
     assert {c for c in classes if not inspect.isabstract(c)} - one_marker == tested

@@ -11,10 +11,10 @@ import numpy as np
 
 from .._errors import ParameterError, did_you_mean
 from .._parameters import Path, as_array, is_numbers, show
-from ..modes import modes
+from .._modes import modes
 from ..piecewise import Piecewise
 from ..outputs import Outputs
-from ..simulate import simulate
+from .._simulate import simulate
 from ..statics import static_equilibrium
 from ..system import System
 

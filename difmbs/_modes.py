@@ -10,8 +10,8 @@ import numpy as np
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
 from ._eigen import Eigen, Modal, eigen, freedoms, modal, values, vectors
 from ._errors import SimulationError
+from ._linearize import Linearization, about, checked_state
 from ._types import Params
-from .linearize import Linearization, about, checked_state
 from .system import System
 
 
