@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..linalg import tall_qr
 from .problem import Problem
 
 RUNNING, CONVERGED, STALLED, TOO_MANY = range(4)
@@ -101,9 +102,7 @@ def _evaluated(problem: Problem, state: State) -> State:
 
     jacobian, (residuals, predictions) = jax.jacfwd(both, has_aux=True)(state.trial)
     sound = jnp.all(jnp.isfinite(residuals)) & jnp.all(jnp.isfinite(jacobian))
-    rows = max(0, state.z.size - residuals.size)
-    jacobian, residuals = (jnp.pad(x, [(0, rows)] + [(0, 0)] * (x.ndim - 1)) for x in (jacobian, residuals))
-    Q, R = jnp.linalg.qr(jnp.where(sound, jacobian, 0))
+    Q, R = tall_qr(jnp.where(sound, jacobian, 0))
     return state._replace(
         z=state.trial,
         chi2=jnp.where(sound, jnp.sum(residuals**2), jnp.inf),
@@ -129,7 +128,7 @@ def _next(problem: Problem, at: State, free: Any) -> State:
     small = jnp.all(jnp.abs(step) <= _SMALL_STEP) | ((still >= 0) & (still <= _SMALL_GAIN * at.chi2))
     # Where damping made the step small, because the error of the simulation hides what is still to be gained, the residuals
     # tell: their part that the unknowns can reach, compared with the rest.
-    reachable = _reach(jnp.linalg.qr(jnp.where(free, at.R, 0))[0].T @ at.g)
+    reachable = _reach(tall_qr(jnp.where(free, at.R, 0))[0].T @ at.g)
     little = reachable <= _SMALL_OFFSET**2 * at.chi2 * at.z.size / at.predictions.size
     done = small & (little | (at.damping <= 1e-3))
     code = jnp.where(done, CONVERGED, jnp.where(small & ~at.accepted, STALLED, RUNNING))
@@ -140,7 +139,7 @@ def _next(problem: Problem, at: State, free: Any) -> State:
 def _damped(at: State, free: Any, g: Any) -> Any:
     """The step d that makes |g + R d|^2 + damping |scale d|^2 least."""
     scale = jnp.where(free & (at.scale > 0), at.scale, 1)
-    Q, T = jnp.linalg.qr(jnp.concatenate([jnp.where(free, at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
+    Q, T = tall_qr(jnp.concatenate([jnp.where(free, at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
     return jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
 
 

@@ -1,4 +1,4 @@
-"""Block-sparse linear systems with an elimination order that is known before anything is compiled."""
+"""Linear algebra for sparse systems with blocks and for tall matrices, as JAX functions."""
 
 from .block_sparse import Elimination as Elimination
 from .block_sparse import Factors as Factors
@@ -8,3 +8,4 @@ from .implicit import no_tangent as no_tangent
 from .order import Slots as Slots
 from .order import eliminate as eliminate
 from .order import order_of as order_of
+from .tall_qr import tall_qr as tall_qr
