@@ -1,3 +1,4 @@
+from ._errors import FileError as FileError
 from ._errors import ModelError as ModelError
 from ._errors import ParameterError as ParameterError
 from ._errors import SimulationError as SimulationError
@@ -26,6 +27,14 @@ from .connectors.spring_damper import SpringDamper as SpringDamper
 from .connectors.loads import Torque as Torque
 from .connectors._connector import exudyn_function as exudyn_function
 from .event import Event as Event
+from .files import Result as Result
+from .files import SimulationSettings as SimulationSettings
+from .files import Table as Table
+from .files import load as load
+from .files import load_result as load_result
+from .files import read_table as read_table
+from .files import save as save
+from .files import save_result as save_result
 from .functions import ConnectorJacobian as ConnectorJacobian
 from .functions import connector_force as connector_force
 from .functions import connector_jacobian as connector_jacobian

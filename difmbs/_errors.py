@@ -25,6 +25,17 @@ class SimulationError(RuntimeError):
         self.solution = solution
 
 
+class FileError(ValueError):
+    """A file cannot be read as it is, or written: says which file, where in it, what was expected, what came.
+
+    `output`: it is about what was to be written.
+    """
+
+    def __init__(self, message: str, *, output: bool = False):
+        super().__init__(message)
+        self.output = output
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The sentence that follows 'there is no ...': the nearest valid name and the list of all."""
     names = [str(k) for k in known]

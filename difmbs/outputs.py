@@ -19,11 +19,14 @@ from .equations import accelerations
 from .sensors import BODY_OUTPUTS, Output
 from .system import System
 
+_COMPONENTS = ("x", "y", "z")
+
 
 class Outputs(Mapping[str, Any]):
     """The outputs of a system in one state, by name: `outputs["tip"]`, `outputs["spring.force"]`.
 
-    A sensor has its name; an output variable of an element is "element.variable". Evaluated when asked for.
+    A sensor has its name; an output variable of an element is "element.variable". ".x", ".y" and ".z" after a vector is
+    its component: `outputs["tip.x"]`. Evaluated when asked for.
     `accelerations`: accelerations and multipliers that are known; None: those of the equations of motion.
     """
 
@@ -38,6 +41,9 @@ class Outputs(Mapping[str, Any]):
         readings = self.system.structure.readings
         if name in readings:
             return self._reading(readings[name])
+        vector, _, component = str(name).rpartition(".")
+        if component in _COMPONENTS and (vector in readings or "." in vector):
+            return self._component(vector, component)
         element, _, variable = str(name).partition(".")
         if element not in self.system.structure.elements or element == "ground":
             raise ParameterError(f"there is no sensor or element '{element}'. {did_you_mean(element, self._names())}")
@@ -53,6 +59,25 @@ class Outputs(Mapping[str, Any]):
         if self._accelerations is None:
             self._accelerations = accelerations(self.system, self.t, self.q, self.v)
         return self._accelerations
+
+    def _component(self, name: str, component: str) -> Any:
+        value, i = self[name], _COMPONENTS.index(component)
+        # Without the axis of instances, which may be as long as a vector.
+        shape = value.shape if self._is_single(name) else value.shape[1:]
+        if len(shape) != 1 or shape[0] not in (2, 3):
+            raise ParameterError(f"'{name}' is not a vector; its shape is {shape}.")
+        if i >= shape[0]:
+            raise ParameterError(f"'{name}' has components x and y, not {component}.")
+        return value[..., i]
+
+    def _is_single(self, name: str) -> bool:
+        readings = self.system.structure.readings
+        if name not in readings:
+            return self.system.structure.elements[name.partition(".")[0]].single
+        reading = readings[name]
+        if isinstance(reading, Output):
+            return self._is_single(f"{reading.element}.{reading.variable}")
+        return callable(reading) or self.system.structure.sensors[reading].single
 
     def _names(self):
         return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]

@@ -10,6 +10,7 @@ os.environ["XLA_FLAGS"] = (
 )
 
 import jax
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -25,3 +26,15 @@ with install_import_hook("difmbs", "beartype.beartype"):
     # All of it, while the hook is there.
     for name in difmbs.__all__:
         getattr(difmbs, name)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes text or bytes to a file and returns its path."""
+
+    def write(content, name="file.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

@@ -3,9 +3,7 @@
 # ruff: noqa: E501 (one line for each case)
 
 import copy
-import importlib
 import math
-import sys
 import traceback
 import warnings
 
@@ -18,25 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from .unhooked import mbs
 
-def as_users_import_it():
-    """The package without conftest's import hook, which answers wrong types before the package can."""
-
-    def taken_out():
-        return {n: sys.modules.pop(n) for n in list(sys.modules) if n.partition(".")[0] == "difmbs"}
-
-    hooked = taken_out()
-    try:
-        package = importlib.import_module("difmbs")
-        for name in package.__all__:
-            getattr(package, name)
-        return package
-    finally:
-        taken_out()
-        sys.modules.update(hooked)
-
-
-mbs = as_users_import_it()
 ERRORS = (mbs.ModelError, mbs.ParameterError, mbs.SimulationError)
 LIBRARIES = ("jax.", "jaxlib.", "equinox._jit", "equinox._vmap", "diffrax.")
 

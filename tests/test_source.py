@@ -29,6 +29,7 @@ LEVELS = [
     {"_integrate", "_arguments", "solution"},
     {"_replay", "health", "_linearize"},
     {"_simulate", "statics", "_modes"},
+    {"files"},
     {"__init__", "command"},
 ]
 

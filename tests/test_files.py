@@ -1,0 +1,200 @@
+"""Model files: exact round trips; safe writing."""
+
+import errno
+import os
+
+import jax
+import numpy as np
+import pytest
+
+import difmbs as mbs
+from difmbs.files import KINDS, fingerprint, model_text, output_folder, read_model, replacing
+
+from . import cases, models
+from .described import MODEL, everything
+
+
+def assert_same(a, b):
+    """To the last bit."""
+    assert a.structure == b.structure
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        assert x.dtype == y.dtype
+        assert x.shape == y.shape
+        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+    assert fingerprint(a) == fingerprint(b)
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """The models that are assembled from now on."""
+    made = []
+    assemble = mbs.Model.assemble
+    monkeypatch.setattr(mbs.Model, "assemble", lambda self, **options: made.append(self) or assemble(self, **options))
+    return made
+
+
+@pytest.mark.parametrize("make", [models.rods, models.four_bar, models.top, models.andrews], ids=lambda m: m.__name__)
+def test_mechanisms_come_back_to_the_last_bit(make, built, tmp_path):
+    system = make()
+    mbs.save(built[0], tmp_path / "model.toml")
+    assert_same(mbs.load(tmp_path / "model.toml").assemble(), system)
+
+
+@pytest.mark.parametrize("case", [*cases.CONNECTORS, *cases.CONSTRAINTS])
+def test_connectors_come_back_to_the_last_bit_and_functions_are_refused(case, built, tmp_path):
+    described = {**cases.CONNECTORS, **cases.CONSTRAINTS}[case]
+    for pairing in described.pairings[-1:]:
+        system = cases.system_of(described.law(), pairing, marker=described.marker)
+        path = tmp_path / f"{pairing}.toml"
+        if "user" in case or "time" in case or (case.endswith("velocity") and "Vector" not in case):
+            with pytest.raises(mbs.FileError, match=r"'link': [a-z_]* is a function, which a file cannot hold"):
+                mbs.save(built[-1], path)
+            assert not path.exists()
+        else:
+            mbs.save(built[-1], path)
+            assert_same(mbs.load(path).assemble(), system)
+
+
+def test_everything_comes_back_to_the_last_bit(tmp_path):
+    model, path = everything(), tmp_path / "model.toml"
+    settings = mbs.SimulationSettings(0.1 + 0.2, dt=1e-3, method="generalized_alpha", spectral_radius=0.9)
+    mbs.save(model, path, simulation=settings, redundant="min_norm")
+    loaded = read_model(path)
+    assert loaded.simulation == settings
+    assert loaded.redundant == "min_norm"
+    assert_same(loaded.assemble(), model.assemble(redundant="min_norm"))
+    assert model_text(loaded.model, settings, "min_norm") == path.read_text()
+
+
+def test_every_public_element_has_a_table():
+    classes = [getattr(mbs, name) for name in mbs.__all__]
+    elements = (mbs.AbstractBody, mbs.AbstractForce, mbs.AbstractField, mbs.AbstractConstraint, mbs.Event)
+    public = {c for c in classes if isinstance(c, type) and issubclass(c, elements) and "Abstract" not in c.__name__}
+    assert set(KINDS.values()) == public
+    assert {"mass_point_2d", "mass_1d", "rigid_body_2d", "all_pairs_gravity", "event"} <= set(KINDS)
+
+
+def test_what_a_file_says(file):
+    described = read_model(file(MODEL))
+    system = described.assemble()
+    params = system.params()
+    np.testing.assert_array_equal(params["s1"]["stiffness"], 4000)
+    np.testing.assert_array_equal(params["push"]["marker0"], [0.1, 0, 0])
+    np.testing.assert_array_equal(params["net"]["marker0"], [[0, 1, 0]])
+    solution = mbs.simulate(system, **described.simulation.arguments())
+    np.testing.assert_allclose(solution.t, np.arange(6) * 0.1, rtol=1e-14)
+    np.testing.assert_array_equal(solution["pull"], solution["s1.force"][:, 0])
+    assert solution["pull"][-1] == 0
+
+
+def test_elements_may_refer_to_later_ones_and_a_byte_order_mark_does_no_harm(file):
+    head, *parts = MODEL.split("\n\n")
+    turned = "\n\n".join([head, *reversed(parts)])
+    assert set(read_model(file("\ufeff" + turned)).assemble().params()) == set(
+        mbs.load(file(MODEL)).assemble().params()
+    )
+
+
+def test_what_files_cannot_hold_is_refused_by_name(tmp_path):
+    class Own(mbs.AbstractForce):
+        @property
+        def ports(self):
+            return (mbs.Point(),)
+
+        def effort(self, t, config, flow):
+            return (config[0],)
+
+        def outputs(self, t, config, flow):
+            return {}
+
+    def model():
+        made = mbs.Model()
+        return made, made.add("bob", mbs.MassPoint(mass=1.0))
+
+    own, bob = model()
+    own.add("mine", Own(), on=bob)
+    with pytest.raises(mbs.FileError, match=r"'mine': files know no Own. Leave it out, add it after load"):
+        mbs.save(own, tmp_path / "own.toml")
+    sensed, _ = model()
+    sensed.sense("speed", lambda t, outputs: outputs["bob.velocity"][0])
+    with pytest.raises(mbs.FileError, match=r"sensor 'speed' is a function, which a file cannot hold. Leave it out"):
+        mbs.save(sensed, tmp_path / "sensed.toml")
+
+    def traced(x):
+        made = mbs.Model()
+        made.add("bob", mbs.MassPoint(mass=x))
+        with pytest.raises(mbs.FileError, match="'bob': a number is traced by JAX"):
+            mbs.save(made, tmp_path / "traced.toml")
+        return x
+
+    jax.make_jaxpr(traced)(1.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Writing
+
+
+def test_nothing_is_overwritten_by_accident(tmp_path):
+    model = mbs.Model()
+    model.add("bob", mbs.MassPoint(mass=1.0))
+    path = tmp_path / "model.toml"
+    path.write_text("mine")
+    with pytest.raises(mbs.FileError, match=r"exists already. Choose another name, or replace it with force") as caught:
+        mbs.save(model, path)
+    assert caught.value.output
+    assert path.read_text() == "mine"
+    mbs.save(model, path, force=True)
+    assert "bob" in path.read_text()
+    for bad, message in {
+        tmp_path: "is a folder",
+        tmp_path / "no" / "x": "No such file",
+        tmp_path / ("x" * 300): "too long",
+    }.items():
+        with pytest.raises(mbs.FileError, match=message):
+            mbs.save(model, bad, force=True)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("failing", ["write", "fsync", "replace", "interrupt"])
+def test_after_a_failure_the_old_file_is_there_and_nothing_else(tmp_path, monkeypatch, failing):
+    path = tmp_path / "out.bin"
+    path.write_bytes(b"old")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if failing == "fsync":
+        monkeypatch.setattr(os, "fsync", full)
+    if failing == "replace":
+        monkeypatch.setattr(type(path), "replace", full)
+
+    def write():
+        with replacing(path, force=True) as file:
+            file.write(b"ne")
+            if failing == "interrupt":
+                raise KeyboardInterrupt
+            if failing == "write":
+                full()
+
+    with pytest.raises(KeyboardInterrupt if failing == "interrupt" else mbs.FileError) as caught:
+        write()
+    assert failing == "interrupt" or "cannot be written: No space left on device" in str(caught.value)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folders_for_results(tmp_path):
+    def take(path, force=False):
+        with output_folder(path, force=force):
+            pass
+
+    folder = tmp_path / "a" / "run ü"
+    with output_folder(folder) as made:
+        (made / "x.csv").write_text("x")
+        with pytest.raises(mbs.FileError, match="is being written to by another process"):
+            take(folder, force=True)
+    with pytest.raises(mbs.FileError, match=r"is not empty. Choose another folder, or replace files with force"):
+        take(folder)
+    take(folder, force=True)
+    with pytest.raises(mbs.FileError, match="cannot be written: File exists"):
+        take(folder / "x.csv")
