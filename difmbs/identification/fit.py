@@ -14,20 +14,8 @@ from ..system import System
 from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
 from .pose import Posed
+from .progress import Iteration
 from .uncertainty import Residuals, correlation
-
-
-@dataclasses.dataclass(frozen=True)
-class Iteration:
-    """One line of the search: `chi2`, the `step` as the largest change of a logarithm or, relative to the start, of a
-    number, the `values` by name, and the `seconds` since the start."""
-
-    number: int
-    chi2: float
-    step: float
-    accepted: bool
-    values: tuple[float, ...]
-    seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +26,8 @@ class Fit:
     reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`; `noise`: the
     estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave; `identifiability`;
     `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
-    `validation`: the residuals of what was only predicted.
+    `validation`: the residuals of what was only predicted; `tried`: where the search was started several times, the results,
+    the best one first.
     """
 
     posed: Posed
@@ -53,6 +42,7 @@ class Fit:
     history: tuple[Iteration, ...]
     predicted: tuple[dict[str, np.ndarray], ...]
     predicted_validation: tuple[dict[str, np.ndarray], ...]
+    tried: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:

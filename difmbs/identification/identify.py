@@ -1,28 +1,31 @@
 """From experiments to parameters."""
 
 import dataclasses
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from .._arguments import check_system, check_whole
 from .._errors import ParameterError, SimulationError, did_you_mean
 from .._parameters import show
 from ..system import System
 from . import levenberg_marquardt as lm
+from .descent import descended
 from .experiments import AbstractExperiment, Settings
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .pose import Posed, pose
+from .progress import Lines, Progress
 from .problem import LOSSES, Group, Place, Problem, flat
+from .starts import best_start
+from .store import Stored, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
-
-Watch = Callable[[Posed, Iteration, lm.State], None]
-
 
 def identify(
     system: System,
@@ -36,19 +39,28 @@ def identify(
     max_steps: int = 4096,
     loss: str = "linear",
     max_iterations: int = 100,
-    watch: Watch | None = None,
+    starts: int = 1,
+    seed: int = 0,
+    optimizer: optax.GradientTransformation | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = None,
 ) -> Fit:
     """The unknowns for which the system behaves as measured, by weighted least squares.
 
     **Arguments:** `experiments`: `Experiment`, `StaticTest`, `ModalTest`, one or several; `unknowns`: what is to be found,
     by name, such as {"spring.stiffness": mbs.Positive(80.0)}; `dt`, `solver`, `rtol`, `atol`, `max_steps`: as in `simulate`;
-    `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `watch`: called after each iteration.
+    `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `starts`: so many starts are tried, the
+    first one as given, the others at random in the ranges, and the best one goes on; `optimizer`: one of optax, which makes
+    `max_iterations` steps along the gradient instead of those of Levenberg and Marquardt; `folder`: the state is written there
+    after each iteration, and with `resume` the search goes on from it; `progress`: a function of a line of text, None: to
+    the terminal if there is one, False: silent.
 
     Ctrl-C ends it with the best values so far.
     """
     posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss)
-    search = Search(posed, check_whole("max_iterations", max_iterations), watch)
-    return search.run()
+    search = Search(posed, check_whole("max_iterations", max_iterations), Lines(posed.unknowns.names, progress), folder)
+    return search.run(check_whole("starts", starts), seed, optimizer, resume)
 
 
 def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss) -> Posed:
@@ -68,54 +80,66 @@ class Search:
 
     posed: Posed
     most: int
-    watch: Watch | None
+    lines: Lines
+    folder: Any
     history: list[Iteration] = dataclasses.field(default_factory=list)
+    begun: float = dataclasses.field(default_factory=time.perf_counter)
 
-    def run(self) -> Fit:
-        begun = time.perf_counter()
-        posed, noise = self.posed, self.posed.first_noise()
+    def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
+        posed, noise, tried = self.posed, self.posed.first_noise(), None
         problem = posed.problem(noise)
-        state, free = lm.begin(problem, jnp.asarray(posed.start)), jnp.ones(len(posed.start), bool)
-        status = ""
+        z, free = jnp.asarray(posed.start), jnp.ones(len(posed.start), bool)
+        state, status = lm.begin(problem, z), ""
         try:
-            while True:
-                state = self._searched(problem, state, free, begun)
-                again = self._noise(problem, state, noise)
-                if lm.WORDS[int(state.code)] != "converged" or again is None:
-                    break
-                noise = again
+            if resume:
+                stored = restored(self.folder, posed, state)
+                state, noise, self.history = stored.state, stored.noise, list(stored.history)
                 problem = posed.problem(noise)
-                state = lm.begin(problem, state.z)
+            elif starts > 1:
+                z, tried = best_start(posed, problem, starts, seed, self.most)
+                state = lm.begin(problem, z)
+            if optimizer is not None and not resume:
+                z = descended(problem, z, optimizer, self.most, lambda *line: self._note(problem, *line))
+                state = lm.one_iteration(problem, lm.begin(problem, z), free)
+                status = "finished"
+            else:
+                state, problem, noise = self._searched(problem, state, free, noise)
         except KeyboardInterrupt:
             status = "interrupted"
-        return finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
+            stored = self.last or (problem, state, noise)
+            problem, state, noise = stored
+        self.lines.end(status or lm.WORDS[int(state.code)])
+        fit = finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
+        return dataclasses.replace(fit, tried=tried)
 
-    def _searched(self, problem: Problem, state: lm.State, free: Any, begun: float) -> lm.State:
-        while int(state.code) == lm.RUNNING:
-            previous = state
-            state = lm.one_iteration(problem, state, free)
-            first = int(state.iterations) == 1
-            if first:
-                _check_start(self.posed, problem, state)
-            values = tuple(np.asarray(problem.scaling.values(state.z)).tolist())
-            step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
-            line = Iteration(
-                len(self.history), float(state.chi2), step, bool(state.accepted), values, time.perf_counter() - begun
-            )
-            self.history.append(line)
-            if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
-                state = state._replace(code=jnp.asarray(lm.TOO_MANY))
-            if self.watch is not None:
-                self.watch(self.posed, line, state)
-        return state
+    last: Any = None
+    """Problem, state and noise after the last iteration."""
 
-    def _noise(self, problem: Problem, state: lm.State, noise: dict[str, float]) -> dict[str, float] | None:
-        """The noise that the residuals show; None if that is what was assumed."""
-        if not noise:
-            return None
-        found = estimated_noise(self.posed, problem, state, noise)
-        change = max(abs(np.log(found[n] / noise[n])) for n in noise)
-        return None if change < 1e-4 else found
+    def _searched(self, problem: Problem, state: lm.State, free: Any, noise: dict[str, float]) -> Any:
+        while True:
+            while int(state.code) == lm.RUNNING:
+                previous, state = state, lm.one_iteration(problem, state, free)
+                if not self.history:
+                    _check_start(self.posed, problem, state)
+                step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
+                self._note(problem, state.z, float(state.chi2), step, bool(state.accepted))
+                if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
+                    state = state._replace(code=jnp.asarray(lm.TOO_MANY))
+                self.last = problem, state, noise
+                if self.folder is not None:
+                    store(self.folder, self.posed, Stored(state, noise, tuple(self.history)))
+            found = estimated_noise(self.posed, problem, state, noise)
+            if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):
+                return state, problem, noise
+            noise, problem = found, self.posed.problem(found)
+            state = lm.begin(problem, state.z)
+
+    def _note(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> None:
+        values = tuple(np.asarray(problem.scaling.values(z)).tolist())
+        seconds = time.perf_counter() - self.begun
+        line = Iteration(len(self.history), chi2, step, accepted, values, seconds)
+        self.history.append(line)
+        self.lines.show(line)
 
 
 def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:

@@ -1,0 +1,41 @@
+"""Steps along the gradient, by an optimizer of optax: for very many unknowns, where a Jacobian is too much."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from .._errors import ParameterError
+from .._parameters import show
+from .problem import Problem
+
+Note = Callable[[Any, float, float, bool], None]
+
+
+def descended(problem: Problem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note) -> Any:
+    """The best point of so many steps."""
+    if not isinstance(optimizer, optax.GradientTransformation):
+        raise ParameterError(f"optimizer must be one of optax, such as optax.adam(1e-2), got {show(optimizer)}.")
+    memory, best, least = optimizer.init(z), z, np.inf
+    for _ in range(steps):
+        chi2, gradient, z_next, memory = _stepped(problem, z, memory, optimizer.update)
+        if not np.all(np.isfinite(gradient)):
+            break
+        if float(chi2) < least:
+            best, least = z, float(chi2)
+        note(z, float(chi2), float(jnp.max(jnp.abs(z_next - z))), True)
+        z = z_next
+    return best
+
+
+@eqx.filter_jit
+def _stepped(problem: Problem, z: Any, memory: Any, update: Any) -> Any:
+    chi2, gradient = jax.value_and_grad(lambda z: jnp.sum(problem.residuals(z)[0] ** 2))(z)
+    # Per sample, so that learning rates do not depend on how many there are.
+    count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))
+    change, memory = update(gradient / count, memory, z)
+    return chi2, gradient, jnp.clip(optax.apply_updates(z, change), problem.lower, problem.upper), memory

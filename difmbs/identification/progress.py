@@ -1,0 +1,60 @@
+"""The line that is shown for each iteration of a search."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Progress: TypeAlias = Callable[[str], Any] | bool | None
+_SHOWN = 4
+"""So many unknowns are shown in a line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Iteration:
+    """One line of the search: `chi2`, the `step` as the largest change of a logarithm or, relative to the start, of a
+    number, the `values` by name, and the `seconds` since the start."""
+
+    number: int
+    chi2: float
+    step: float
+    accepted: bool
+    values: tuple[float, ...]
+    seconds: float
+
+
+class Lines:
+    """Shows iterations: `progress` is a function of a line, True or None for standard error, None only on a terminal."""
+
+    def __init__(self, names: tuple[str, ...], progress: Progress):
+        on_terminal = sys.stderr.isatty()
+        if progress is None:
+            progress = on_terminal
+        self._write = progress if callable(progress) else (_to_stderr if progress else None)
+        # What nobody looks at does not need all lines.
+        self._pause = 0.0 if on_terminal or callable(progress) else 10.0
+        self._names, self._last = names, -1e9
+        self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
+        self._begun = False
+
+    def show(self, line: Iteration) -> None:
+        if self._write is None or time.monotonic() - self._last < self._pause:
+            return
+        self._last = time.monotonic()
+        if not self._begun:
+            self._begun = True
+            titles = [f"{n:>{w}}" for n, w in zip(self._names, self._widths, strict=False)]
+            more = f"  and {len(self._names) - _SHOWN} more" if len(self._names) > _SHOWN else ""
+            self._write(f"{'it':>4}  {'chi^2':>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
+        mark = " " if line.accepted else "-"
+        values = [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
+        self._write(f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}")
+
+    def end(self, status: str) -> None:
+        if self._write is not None and self._begun:
+            self._write(status)
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

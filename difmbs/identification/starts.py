@@ -1,0 +1,49 @@
+"""Several starts, side by side, of which the best one goes on."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import SimulationError
+from . import levenberg_marquardt as lm
+from .pose import Posed
+from .problem import Problem
+
+_SPREAD = 10.0
+"""Positive unknowns without bounds are looked for so many times above and below the start."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tried:
+    """The results of several starts, the best one first: the values of the unknowns before and after, and chi^2."""
+
+    starts: np.ndarray
+    values: np.ndarray
+    chi2: np.ndarray
+
+    @property
+    def agreeing(self) -> int:
+        """How many ended where the best one did."""
+        return int(np.sum(self.chi2 <= self.chi2[0] * (1 + 1e-6) + 1e-12))
+
+
+def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int) -> tuple[Any, Tried]:
+    starts = jnp.asarray(drawn(posed, count, seed))
+    state = lm.many_fits(problem, starts, jnp.ones(starts.shape[1], bool), most)
+    order = np.argsort(np.asarray(state.chi2))
+    if not np.isfinite(state.chi2[order[0]]):
+        raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
+    values = lambda z: np.asarray(problem.scaling.values(z))[order]
+    return state.z[order[0]], Tried(values(starts), values(state.z), np.asarray(state.chi2)[order])
+
+
+def drawn(posed: Posed, count: int, seed: int) -> np.ndarray:
+    """Starts as z: the given one, and others at random between the bounds."""
+    unknowns, first = posed.unknowns, posed.start
+    reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
+    lower, upper = (posed.scaling.inverse(x) for x in (unknowns.lower, unknowns.upper))
+    lower, upper = np.where(np.isfinite(lower), lower, first - reach), np.where(np.isfinite(upper), upper, first + reach)
+    rng = np.random.default_rng(seed)
+    return np.concatenate([first[None], rng.uniform(lower, upper, (count - 1, first.size))])

@@ -1,0 +1,78 @@
+"""The state of a search on disk, so that it can go on after any stop."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._errors import FileError
+from ..files import replacing
+from . import levenberg_marquardt as lm
+from .pose import Posed
+from .progress import Iteration
+
+NAME = "state.npz"
+
+
+class Stored(NamedTuple):
+    """A search after an iteration."""
+
+    state: lm.State
+    noise: dict[str, float]
+    history: tuple[Iteration, ...]
+
+
+def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    rest = dict(of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)])
+    with replacing(Path(folder) / NAME, force=True) as file:
+        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **_arrays(stored.state))
+
+
+def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State) -> Stored:
+    """What `store` wrote; refused if it belongs to another fit."""
+    if folder is None:
+        raise FileError("resume needs the folder of the fit that is to go on.")
+    path = Path(folder) / NAME
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            rest = json.loads(file["rest"].tobytes())
+            arrays = {name: file[name] for name in like._fields}
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist: there is nothing to resume.") from None
+    except Exception as error:  # whatever a damaged archive raises
+        raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
+    if rest["of"] != fingerprint(posed):
+        raise FileError(
+            f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again without resume.",
+        )
+    state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
+    history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
+    return Stored(state, rest["noise"], history)
+
+
+def fingerprint(posed: Posed) -> str:
+    """Of all numbers and names of a fit."""
+    digest = hashlib.sha256()
+    arrays = jax.tree.leaves((posed.params, posed.groups, posed.system.stacks, [e.data for e in posed.experiments]))
+    for array in map(np.asarray, arrays):
+        digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
+    unknowns = posed.unknowns
+    text = [unknowns.names, unknowns.targets, posed.loss, [e.channels for e in posed.experiments]]
+    digest.update(repr([text, [group.program for group in posed.groups]]).encode())
+    for numbers in (unknowns.start, unknowns.lower, unknowns.upper, unknowns.prior_mean, unknowns.prior_deviation):
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()
+
+
+def _plain(line: Iteration) -> Any:
+    return line.number, line.chi2, line.step, line.accepted, line.values, line.seconds
+
+
+def _arrays(state: lm.State) -> dict[str, np.ndarray]:
+    return {name: np.asarray(x) for name, x in state._asdict().items()}
