@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._batches import anywhere
 from ._events import Watch, after, passed
 from ._status import Status
 from .solvers import TERM, AbstractOneStep, with_row
@@ -89,13 +90,16 @@ class Fixed(eqx.Module):
         def after(s):
             t, h = span(s.k)
             step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
-            y, code = step.end, s.code
+            y, code, done, iterations = step.end, s.code, s.done, s.iterations + step.iterations
             if step.code is not None:
                 sound = jnp.all(jnp.isfinite(step.end))
                 code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
+                code = jnp.where(s.code == 0, code, s.code)
+                iterations = jnp.where(s.code == 0, iterations, s.iterations)
                 y = jnp.where(code == 0, step.end, s.y)
+                done = jnp.where(code == 0, s.k + 1, done)
             states = None if s.states is None else _with_state(s.states, s.k + 1, y, every)
-            return _Reached(s.k + 1, y, s.iterations + step.iterations, code, states)
+            return _Reached(s.k + 1, y, iterations, code, done, states)
 
         def inside(k, y, output):
             t, h = span(k)
@@ -108,24 +112,24 @@ class Fixed(eqx.Module):
         stops = np.append(starts, index[-1] + 1) if record else starts
 
         def until(s, stop):
-            s = lax.while_loop(lambda s: (s.k < stop) & (s.code == 0), after, s)
+            s = lax.while_loop(lambda s: (s.k < stop) & anywhere(s.code == 0), after, s)
             return s, (s.y, s.code)
 
         zero = jnp.zeros((), int)
         states = _no_states(count, y0, every) if record else None
-        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, states), jnp.asarray(stops))
+        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
         at, codes = (x[: len(starts)] for x in reached_at)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
         outputs = jnp.where(good[:, None], outputs, jnp.nan)
         status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
-        failed_at = span(s.k - 1)[0]
+        failed_at = span(s.done)[0]
         reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, self.t0)), failed_at)
         trace = None
         if record:
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
-        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.k - 1)
+        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
     def spacing(self, size: int) -> int:
@@ -160,12 +164,13 @@ def _with_state(states: Any, number: Any, y: Any, every: int) -> Any:
 
 
 class _Reached(NamedTuple):
-    """After k steps."""
+    """After k steps, of which the first `done` were good."""
 
     k: Any
     y: Any
     iterations: Any
     code: Any
+    done: Any
     states: Any
 
 
@@ -210,11 +215,18 @@ class Adaptive(eqx.Module):
                 return (s.end < output) & (s.status == Status.ok.value)
 
             def go_on(s):
-                if not watched:
-                    return self._attempt(system, s)
-                return lax.cond(s.watch.due >= 0, self._happen, self._attempt, system, s)
+                active = unfinished(s)
+                if watched:
+                    new = lax.cond(s.watch.due >= 0, self._happen, self._attempt, system, s, active)
+                else:
+                    new = self._attempt(system, s, active)
+                # All but what is recorded, of which the others have written to where nothing is kept.
+                kept = jax.tree.map(
+                    lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
+                )
+                return kept._replace(recorded=new.recorded)
 
-            s = lax.while_loop(unfinished, go_on, state)
+            s = lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, state)
             y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
             on = s.watch.on if watched else None
             return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0), on)
@@ -260,8 +272,8 @@ class Adaptive(eqx.Module):
     def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
         return self.step.slope(t, y, system)
 
-    def _attempt(self, system: System, s: "_State") -> "_State":
-        """One step from the end of the last accepted one, accepted or rejected."""
+    def _attempt(self, system: System, s: "_State", active: Any) -> "_State":
+        """One step from the end of the last accepted one, accepted or rejected; recorded if `active`."""
         t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
         if s.watch is not None:
             system = system.switched(s.watch.on)
@@ -299,7 +311,7 @@ class Adaptive(eqx.Module):
         kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
         # A rejected attempt is written behind all others.
-        place = jnp.where(keep, s.steps, self.max_steps)
+        place = jnp.where(keep & active, s.steps, self.max_steps)
         recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
         return _State(
             tnext=tnext,
@@ -313,7 +325,7 @@ class Adaptive(eqx.Module):
             **after,
         )
 
-    def _happen(self, system: System, s: "_State") -> "_State":
+    def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""
         here = system.switched(s.watch.on)
         number = s.watch.due
@@ -323,7 +335,8 @@ class Adaptive(eqx.Module):
         memory = self.step.begin(following, s.end, s.tnext - s.end, y)
         moments = s.watch.moments.at[number].set(moment)
         watch = s.watch._replace(on=on, due=jnp.full_like(number, -1), moments=moments)
-        recorded = self._written(s, s.steps, s.end, 0 * s.h, y, number, s.watch.on)
+        place = jnp.where(active, s.steps, self.max_steps)
+        recorded = self._written(s, place, s.end, 0 * s.h, y, number, s.watch.on)
         status = jnp.where(stop, Status.event.value, s.status)
         status = jnp.where(s.steps + 1 >= self.max_steps, Status.max_steps.value, status)
         # What is left of the step that was cut off, at least a little.

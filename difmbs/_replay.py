@@ -18,6 +18,7 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 from jax.flatten_util import ravel_pytree
 
+from ._batches import anywhere
 from ._events import passed
 from ._integrate import Run, Trace
 from .linalg import first_order_only, no_tangent
@@ -119,10 +120,10 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
 
         return lax.while_loop(unfinished, segment, carry)
 
-    def either(visit, visit_event):
+    def either(visit, visit_event, left):
         if not watched:
             return visit
-        return lambda states, c: lax.cond(trace.event[c[0]] >= 0, visit_event, visit, states, c)
+        return lambda states, c: lax.cond(left(c) & (trace.event[c[0]] >= 0), visit_event, visit, states, c)
 
     def forwards(dp, dy0):
         def visit(states, carry):
@@ -135,9 +136,12 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
             def save(carry):
                 j, outputs = carry
                 doutput = tangent(lambda y, result: inside(t, h, y, result, trace.outputs[j]))
-                return j + 1, with_row(outputs, j, doutput)
+                here = has_output(k, j)
+                # What was not reached has no derivative; zero would look like one.
+                row = jnp.where(j < trace.reached, doutput, jnp.nan)
+                return jnp.where(here, j + 1, j), with_row(outputs, jnp.where(here, j, count), row)
 
-            j, outputs = lax.while_loop(lambda carry: has_output(k, carry[0]), save, (j, outputs))
+            j, outputs = lax.while_loop(lambda carry: anywhere(has_output(k, carry[0])), save, (j, outputs))
             return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, dmoments
 
         def visit_event(states, carry):
@@ -145,11 +149,15 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
             dy, dmoment = jax.jvp(happening(k), (p, at(k, states)[2]), (dp, dy))[1]
             return k + 1, j, dy, outputs, dmoments.at[trace.event[k]].set(dmoment)
 
-        # What was not reached has no derivative; zero would look like one.
-        unknown = jnp.full((count, *dy0.shape), jnp.nan, dy0.dtype)
-        outputs = jnp.where(jnp.arange(count)[:, None] < trace.reached, 0, unknown)
-        start = (jnp.asarray(0), jnp.asarray(0), dy0, outputs, jnp.zeros(events, dy0.dtype))
-        return through(lambda carry: carry[1] < trace.reached, either(visit, visit_event), start)[3:]
+        def left(carry):
+            return carry[1] < trace.reached
+
+        # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
+        unknown = jnp.full((count + 1, *dy0.shape), jnp.nan, dy0.dtype)
+        start = (jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.zeros(events, dy0.dtype))
+        going_on = left if every > 1 else lambda carry: anywhere(left(carry))
+        outputs, dmoments = through(going_on, either(visit, visit_event, left), start)[3:]
+        return outputs[:count], dmoments
 
     def backwards(weights, of_moments):
         def visit(states, carry):
@@ -182,7 +190,8 @@ def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: A
         last = jnp.maximum(trace.reached - 1, 0)
         steps = jnp.where(trace.reached > 0, trace.index[last], -1)
         carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p), of_moments)
-        _, _, dy, dp, _ = through(lambda carry: carry[0] >= 0, either(visit, visit_event), carry)
+        left = lambda carry: carry[0] >= 0
+        _, _, dy, dp, _ = through(left, either(visit, visit_event, left), carry)
         unknown = jnp.any((jnp.arange(count)[:, None] >= trace.reached) & (weights != 0))
         return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy))
 
