@@ -82,9 +82,11 @@ from .identification.experiments import Experiment as Experiment
 from .identification.experiments import ModalTest as ModalTest
 from .identification.experiments import StaticTest as StaticTest
 from .identification.fit import Fit as Fit
-from .identification.identify import identify as identify
+from .identification.search import identify as identify
 from .identification.unknowns import Fixed as Fixed
 from .identification.unknowns import Free as Free
 from .identification.unknowns import Interval as Interval
 from .identification.unknowns import Positive as Positive
 from .identification.unknowns import Tied as Tied
+from .identification.each import Fits as Fits
+from .identification.each import identify_each as identify_each

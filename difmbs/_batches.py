@@ -11,8 +11,8 @@ def anywhere(flag: Any) -> Any:
     """The flag itself; under vmap, whether it is true for any member of the batch.
 
     As the condition of a loop: with one of its own for each member, vmap would copy all that the loop carries, such as
-    recorded steps, in each iteration. So all members go on until the last one is finished, and the body of the loop says
-    itself what those that are have to keep.
+    recorded steps, in each iteration. So all members go on until the last one is finished, and the body of the loop
+    says itself what those that are have to keep.
     """
     return flag
 

@@ -30,6 +30,7 @@ LEVELS = [
     {"_replay", "health", "_linearize"},
     {"_simulate", "statics", "_modes"},
     {"files"},
+    {"identification"},
     {"__init__", "command"},
 ]
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._errors import ParameterError, did_you_mean
-from .._parameters import Path, as_array, is_numbers, show
 from .._modes import modes
-from ..piecewise import Piecewise
-from ..outputs import Outputs
+from .._parameters import Path, as_array, is_numbers, show
 from .._simulate import simulate
+from ..outputs import Outputs
+from ..piecewise import Piecewise
 from ..statics import static_equilibrium
 from ..system import System
 
@@ -26,9 +26,10 @@ class Channel:
     """How a column of numbers was measured: gain * output(t - delay) + bias, plus noise.
 
     **Arguments:** `output`: a sensor or output variable, such as "tip" or "spring.force", None: the channel's name;
-    `component`: which entry of it, None: all; `noise`: standard deviation, one number or one for each sample, None: it is
-    estimated; `scale` turns the numbers of the record into SI units; `gain`, `bias` and `delay` [s] of the sensor may be
-    unknowns, by the names "channel.gain" and so on; `missing`: whether samples may be NaN, and do not count then.
+    `component`: which entry of it, None: all; `noise`: standard deviation, one number or one for each sample, None: it
+    is estimated; `scale` turns the numbers of the record into SI units; `gain`, `bias` and `delay` [s] of the sensor
+    may be unknowns, by the names "channel.gain" and so on; `missing`: whether samples may be NaN, and do not count
+    then.
     """
 
     output: str | None = None
@@ -55,8 +56,8 @@ class Settings:
 class AbstractExperiment(abc.ABC):
     """Measured data with all that was different when they were taken.
 
-    `data`: by channel the measured numbers; `channels`: by the same names how they were measured, None: each is the sensor
-    of its name with unknown noise; `params`: parameters that were different from the model's, by name, such as
+    `data`: by channel the measured numbers; `channels`: by the same names how they were measured, None: each is the
+    sensor of its name with unknown noise; `params`: parameters that were different from the model's, by name, such as
     {"mass.velocity": [0, 0, 1.0]}; `weight`: counts as so many; `validation`: is only predicted, not fitted.
     """
 
@@ -90,6 +91,11 @@ class AbstractExperiment(abc.ABC):
     def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> "AbstractProgram":
         """What has to be compiled; `delays`: the range of each channel's delay, where there is one."""
 
+    @property
+    def samples(self) -> int:
+        """The length of the first axis of all data."""
+        return len(next(iter(self.data.values())))
+
     @abc.abstractmethod
     def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
         """Of the data that fit what the channels measure."""
@@ -103,7 +109,8 @@ class AbstractExperiment(abc.ABC):
         shape = self.data[channel].shape
         if not is_numbers(noise) or noise.shape not in ((), shape) or not np.all(noise > 0):
             raise ParameterError(
-                f"experiment '{self.name}': noise of '{channel}' must be a number > 0, or one for each sample, got {show(given)}."
+                f"experiment '{self.name}': noise of '{channel}' must be a number > 0, or one for each sample, got "
+                f"{show(given)}."
             )
         return np.broadcast_to(np.asarray(noise, float), shape)
 
@@ -112,8 +119,9 @@ class Experiment(AbstractExperiment):
     """Time series of one motion.
 
     **Arguments:** `times` [s] of the samples, ascending; `data`, `channels`, `params`, `weight`, `validation` as in
-    `AbstractExperiment`, with time along the first axis; `inputs`: functions of time that were recorded, by the name of the
-    parameter that is one, such as {"drive.load": (times, values)}; `t0`: when the motion starts from the initial state.
+    `AbstractExperiment`, with time along the first axis; `inputs`: functions of time that were recorded, by the name of
+    the parameter that is one, such as {"drive.load": (times, values)}; `t0`: when the motion starts from the initial
+    state.
     """
 
     def __init__(
@@ -160,8 +168,8 @@ class Experiment(AbstractExperiment):
 class StaticTest(AbstractExperiment):
     """Displacements, forces or other outputs at rest, in one or several cases of load.
 
-    **Arguments:** `data`, `channels`, `params`, `weight`, `validation` as in `AbstractExperiment`, with the cases along the
-    first axis; `loads`: parameters that differ between the cases, by name one value for each case, such as
+    **Arguments:** `data`, `channels`, `params`, `weight`, `validation` as in `AbstractExperiment`, with the cases along
+    the first axis; `loads`: parameters that differ between the cases, by name one value for each case, such as
     {"load.load_vector[2]": [0, -10, -20]}; None: there is one case, and the data have no axis of cases.
     """
 
@@ -181,7 +189,7 @@ class StaticTest(AbstractExperiment):
         self._describe(name, data, channels, params, weight, validation)
         self.loads = {key: as_array(value) for key, value in (loads or {}).items()}
         self.inputs = {}
-        self.cases = len(next(iter(self.data.values())))
+        self.cases = self.samples
         for key, value in {**self.data, **self.loads}.items():
             if not is_numbers(value) or value.ndim == 0 or len(value) != self.cases:
                 raise ParameterError(f"experiment '{name}': '{key}' needs a value for each of the {self.cases} cases.")
@@ -196,9 +204,9 @@ class StaticTest(AbstractExperiment):
 class ModalTest(AbstractExperiment):
     """Natural frequencies [Hz] and damping ratios, of the lowest modes or of the modes with given numbers.
 
-    **Arguments:** `data`: "frequency" or "damping_ratio" or both, one number for each mode; `numbers` of the modes, sorted
-    by frequency from 0 on, None: the first ones; `loaded`: whether the vibrations are about the equilibrium under the loads
-    instead of about the initial positions; the others as in `AbstractExperiment`.
+    **Arguments:** `data`: "frequency" or "damping_ratio" or both, one number for each mode; `numbers` of the modes,
+    sorted by frequency from 0 on, None: the first ones; `loaded`: whether the vibrations are about the equilibrium
+    under the loads instead of about the initial positions; the others as in `AbstractExperiment`.
     """
 
     _KNOWN: ClassVar[tuple[str, ...]] = ("frequency", "damping_ratio")
@@ -369,7 +377,8 @@ def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -
             shapes[name] = _component(np.empty(shape), component).shape
         except (IndexError, TypeError):
             raise ParameterError(
-                f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; its shape "
+                f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; "
+                "its shape "
                 f"is {shape[1:]}."
             ) from None
     return shapes

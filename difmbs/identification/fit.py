@@ -1,7 +1,6 @@
 """The result of a fit."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +13,8 @@ from ..system import System
 from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
 from .pose import Posed
+from .problem import Problem
+from .profile import gradient_error, profile
 from .progress import Iteration
 from .uncertainty import Residuals, correlation
 
@@ -22,12 +23,12 @@ from .uncertainty import Residuals, correlation
 class Fit:
     """What `identify` found. Prints as a table.
 
-    `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or the
-    reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`; `noise`: the
-    estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave; `identifiability`;
-    `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
-    `validation`: the residuals of what was only predicted; `tried`: where the search was started several times, the results,
-    the best one first.
+    `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or
+    the reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`;
+    `noise`: the estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave;
+    `identifiability`; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the
+    values put in; `validation`: the residuals of what was only predicted; `tried`: where the search was started several
+    times, the results, the best one first.
     """
 
     posed: Posed
@@ -84,8 +85,9 @@ class Fit:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The values as parameters of the model, as `simulate` takes them; what belongs to single experiments or to sensors
-        is not among them."""
+        """The values as parameters of the model, as `simulate` takes them; what belongs to single experiments or to
+        sensors is not among them.
+        """
         return nest(self._model_values())
 
     @property
@@ -116,6 +118,21 @@ class Fit:
             raise ParameterError(f"level must be between 0 and 1, got {level}.")
         tail = 0.5 + level / 2
         return float(stats.t.ppf(tail, self.degrees_of_freedom) if self.posed.estimated else stats.norm.ppf(tail))
+
+    def profile(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """The interval outside of which chi^2 is larger by more than `level` allows, with all other unknowns at their
+        best: without the linearization that standard errors are made of. Infinite where that never happens.
+        """
+        return profile(self, self.index(name), level)
+
+    def check_gradient(self, seed: int = 0) -> float:
+        """The difference, relative, between the derivative of all predictions along a random direction and a central
+        difference quotient: small if the derivatives are right."""
+        return gradient_error(self, seed)
+
+    @property
+    def problem(self) -> Problem:
+        return self.posed.problem(self.noise)
 
     def index(self, name: str) -> int:
         if name not in self.names:
@@ -173,10 +190,12 @@ def _remarks(fit: Fit) -> list[str]:
     for r in fit.residuals:
         said = f"; {r.remark}" if r.remark else ""
         lines.append(
-            f"{r.experiment}, '{r.channel}': {r.count} samples, residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % explained{said}"
+            f"{r.experiment}, '{r.channel}': {r.count} samples, residuals {r.rms:.3g} standard deviations, "
+            f"{r.fit:.2f} % explained{said}"
         )
     for r in fit.validation:
         lines.append(
-            f"validation {r.experiment}, '{r.channel}': residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % explained"
+            f"validation {r.experiment}, '{r.channel}': residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % "
+            "explained"
         )
     return lines

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
@@ -18,8 +17,8 @@ _NOTICED = 1e-6
 class Direction:
     """Unknowns that change together without any effect on the data.
 
-    `names` and `weights`: relative changes if `kind` is "product", absolute ones if it is "sum"; `determined`: what the data
-    do determine, in words; `remedy`.
+    `names` and `weights`: relative changes if `kind` is "product", absolute ones if it is "sum"; `determined`: what the
+    data do determine, in words; `remedy`.
     """
 
     names: tuple[str, ...]
@@ -36,9 +35,9 @@ class Direction:
 class Identifiability:
     """Which combinations of the unknowns the data determine. Prints in words.
 
-    `singular_values` of the sensitivities, each unknown's scaled to length 1: 1 for unknowns that act independently; `rank`;
-    `directions`: combinations without effect; `without_effect`: unknowns that no sample depends on; `condition`: ratio of
-    the largest and the smallest singular value.
+    `singular_values` of the sensitivities, each unknown's scaled to length 1: 1 for unknowns that act independently;
+    `rank`; `directions`: combinations without effect; `without_effect`: unknowns that no sample depends on;
+    `condition`: ratio of the largest and the smallest singular value.
     """
 
     names: tuple[str, ...]

@@ -3,11 +3,12 @@
 The iteration is a pure function of its state: the same one is driven from Python, where it can be watched, stopped and
 resumed, and runs as a loop in JAX over a batch of fits.
 
-Not optimistix' solver of this name: that one depends on the units of the unknowns and differentiates the linearization of
-the residuals, which for simulations means to store it. MINPACK's scaling by the largest columns so far, damping by
+Not optimistix' solver of this name: that one depends on the units of the unknowns and differentiates the linearization
+of the residuals, which for simulations means to store it. MINPACK's scaling by the largest columns so far, damping by
 Nielsen's rule, bounds by holding the unknowns that lean against them.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from .._batches import anywhere
 from ..linalg import tall_qr
 from .problem import Problem
 
@@ -30,8 +32,9 @@ _SMALL_OFFSET = 0.05
 _LEAST_DAMPING = 1e-14
 """So that what the data do not determine stays where it is."""
 _LARGEST_STEP = 0.5
-"""Of logarithms, in one iteration. Without it, oscillations whose frequency is off are first flattened and then lost: the
-example with mass, stiffness and force takes 17 and 18 evaluations with it, 24 and 50 without."""
+"""Of logarithms, in one iteration. Without it, oscillations whose frequency is off are first flattened and then lost:
+the example with mass, stiffness and force takes 17 and 18 evaluations with it, 24 and 50 without.
+"""
 
 
 class State(NamedTuple):
@@ -77,7 +80,9 @@ def begin(problem: Problem, z: Any) -> State:
 
 
 def iterate(problem: Problem, state: State, free: Any) -> State:
-    """Evaluates the trial point, accepts or refuses it, and chooses the next one. Unknowns that are not `free` are held."""
+    """Evaluates the trial point, accepts or refuses it, and chooses the next one. Unknowns that are not `free` are
+    held.
+    """
     new = _evaluated(problem, state)
     predicted = _reach(state.g) - _reach(state.g + state.R @ (state.trial - state.z))
     first = jnp.isinf(state.chi2)
@@ -126,8 +131,8 @@ def _next(problem: Problem, at: State, free: Any) -> State:
     step = trial - at.z
     still = _reach(at.g) - _reach(at.g + at.R @ step)
     small = jnp.all(jnp.abs(step) <= _SMALL_STEP) | ((still >= 0) & (still <= _SMALL_GAIN * at.chi2))
-    # Where damping made the step small, because the error of the simulation hides what is still to be gained, the residuals
-    # tell: their part that the unknowns can reach, compared with the rest.
+    # Where damping made the step small, because the error of the simulation hides what is still to be gained, the
+    # residuals tell: their part that the unknowns can reach, compared with the rest.
     reachable = _reach(tall_qr(jnp.where(free, at.R, 0))[0].T @ at.g)
     little = reachable <= _SMALL_OFFSET**2 * at.chi2 * at.z.size / at.predictions.size
     done = small & (little | (at.damping <= 1e-3))
@@ -164,13 +169,30 @@ def one_iteration(problem: Problem, state: State, free: Any) -> State:
 
 
 @eqx.filter_jit
-def many_fits(problem: Problem, starts: Any, free: Any, most: int, batched: Any = None) -> State:
-    """Fits from many starts, or, with `batched` a problem whose arrays have a leading axis, of many sets of data."""
+def fits_from_each(problem: Problem, starts: Any, most: int) -> State:
+    """Fits of the same data from many starts."""
+    return jax.vmap(lambda z: _whole(problem, z, most))(starts)
 
-    def whole(problem, start):
-        last = lambda s: (s.code == RUNNING) & (s.iterations < most)
-        return lax.while_loop(last, lambda s: iterate(problem, s, free), begin(problem, start))
 
-    if batched is None:
-        return jax.vmap(lambda z: whole(problem, z))(starts)
-    return eqx.filter_vmap(whole)(batched, starts)
+@eqx.filter_jit
+def fits_of_each(problem: Problem, data: Any, start: Any, most: int) -> State:
+    """Fits of many sets of data from the same start; `data`: for each group what is to be replaced, with a leading
+    axis.
+    """
+
+    def one(data):
+        groups = tuple(dataclasses.replace(g, **own) for g, own in zip(problem.groups, data, strict=True))
+        return _whole(dataclasses.replace(problem, groups=groups), start, most)
+
+    return jax.vmap(one)(data)
+
+
+def _whole(problem: Problem, start: Any, most: int) -> State:
+    unfinished = lambda s: (s.code == RUNNING) & (s.iterations < most)
+    free = jnp.ones(start.size, bool)
+
+    def next_one(s):
+        active, new = unfinished(s), iterate(problem, s, free)
+        return jax.tree.map(lambda a, b: jnp.where(active, a, b), new, s)
+
+    return lax.while_loop(lambda s: anywhere(unfinished(s)), next_one, begin(problem, start))

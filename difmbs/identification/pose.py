@@ -87,7 +87,8 @@ def pose(
     _check_outputs(system, experiments)
     builder = _Builder(system, params | sensors, found, settings)
     groups, places = builder.groups(fitted, found.targets)
-    # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the model.
+    # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the
+    # model.
     common = tuple(_with_slots(t, t.slots[0]) for t in found.targets if len(set(t.slots)) == 1)
     validation, held_out_places = builder.groups(held_out, common)
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
@@ -123,11 +124,17 @@ def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, An
 
 
 def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) -> None:
+    known: dict[Any, dict[str, tuple[int, ...]]] = {}
     for experiment in experiments:
-        if not isinstance(experiment, AbstractExperiment):
-            raise ParameterError(f"expected mbs.Experiment(...), got a {type(experiment).__name__}.")
-        shapes = experiment.shapes(system)
-        for name, shape in shapes.items():
+        # Of many experiments that measure the same one is enough.
+        asked = (
+            type(experiment),
+            experiment.samples,
+            *((n, c.output, c.component) for n, c in experiment.channels.items()),
+        )
+        if asked not in known:
+            known[asked] = experiment.shapes(system)
+        for name, shape in known[asked].items():
             data = experiment.data[name].shape
             if data != shape:
                 raise ParameterError(
@@ -151,7 +158,8 @@ class _Builder:
                 lower, upper = self.unknowns.lower[rows].min(), self.unknowns.upper[rows].max()
                 if not (np.isfinite(lower) and np.isfinite(upper)):
                     raise ParameterError(
-                        f"'{'.'.join(target.path)}': give a delay as mbs.Interval(start, lower, upper), with bounds in seconds."
+                        f"'{'.'.join(target.path)}': give a delay as mbs.Interval(start, lower, upper), with bounds "
+                        "in seconds."
                     )
                 spans[target.path[0]] = (float(lower), float(upper))
         return spans
@@ -198,15 +206,15 @@ class _Builder:
             known = {**params, **self.unknowns.fixed}
             given.setdefault(path, known[path])
         mine = [t for t in targets if t.path not in self._foreign(experiment)]
-        slots = tuple(jnp.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
+        slots = tuple(np.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
         given = {path: x for path, x in given.items() if path not in self._foreign(experiment)}
         loads = _loads(where, experiment, params) if isinstance(experiment, StaticTest) else {}
         return Group(
             system,
-            {path: jnp.asarray(x)[None] for path, x in given.items()},
-            {path: jnp.asarray(x)[None] for path, x in loads.items()},
+            {path: np.asarray(x)[None] for path, x in given.items()},
+            {path: x[None] for path, x in loads.items()},
             slots,
-            {n: jnp.asarray(experiment.data[n])[None] for n in experiment.channels},
+            {n: experiment.data[n][None] for n in experiment.channels},
             {},
             experiment.program(self.settings, {n: delays[n] for n in experiment.channels if n in delays}),
             tuple(_with_slots(t) for t in mine),
@@ -225,7 +233,8 @@ class _Builder:
             for path, (_, entries) in changed({key: value}, params, where).items():
                 if any((path, entry) in taken for entry in entries):
                     raise ParameterError(
-                        f"{where}'{key}' is given, but is also an unknown. Leave one out, or make the unknown one of each "
+                        f"{where}'{key}' is given, but is also an unknown. Leave one out, or make the unknown one "
+                        "of each "
                         "experiment with own=True."
                     )
 
@@ -235,12 +244,12 @@ def _with_slots(target: Target, *slots: tuple[int, ...]) -> Target:
 
 
 def _joined(groups: list[Group]) -> Group:
-    stack = lambda *x: jnp.concatenate(x)
+    """The groups of single experiments as one."""
     first = groups[0]
-    arrays = [(g.given, g.loads, g.slots, g.measured, g.weights) for g in groups]
-    given, loads, slots, measured, weights = jax.tree.map(stack, *arrays)
+    arrays = [(g.given, g.loads, g.slots, g.measured) for g in groups]
+    given, loads, slots, measured = jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *arrays)
     members = tuple(m for g in groups for m in g.members)
-    return Group(first.system, given, loads, slots, measured, weights, first.program, first.targets, members)
+    return Group(first.system, given, loads, slots, measured, {}, first.program, first.targets, members)
 
 
 def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: Mapping[str, float]) -> Group:
@@ -288,7 +297,8 @@ def _with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) ->
         for other in together:
             if points.get(other, np.zeros(0)).shape != x.shape:
                 raise ParameterError(
-                    f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(path[:-1])}': give inputs with equally "
+                    f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(path[:-1])}': give inputs "
+                    "with equally "
                     "many points for both."
                 )
         stacks[part.stack][part.leaf] = jnp.zeros((stored.shape[0], *x.shape), stored.dtype)

@@ -49,7 +49,9 @@ class Lines:
             self._write(f"{'it':>4}  {'chi^2':>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
         mark = " " if line.accepted else "-"
         values = [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
-        self._write(f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}")
+        self._write(
+            f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}"
+        )
 
     def end(self, status: str) -> None:
         if self._write is not None and self._begun:

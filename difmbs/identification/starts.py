@@ -31,7 +31,7 @@ class Tried:
 
 def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int) -> tuple[Any, Tried]:
     starts = jnp.asarray(drawn(posed, count, seed))
-    state = lm.many_fits(problem, starts, jnp.ones(starts.shape[1], bool), most)
+    state = lm.fits_from_each(problem, starts, most)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):
         raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
@@ -44,6 +44,9 @@ def drawn(posed: Posed, count: int, seed: int) -> np.ndarray:
     unknowns, first = posed.unknowns, posed.start
     reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
     lower, upper = (posed.scaling.inverse(x) for x in (unknowns.lower, unknowns.upper))
-    lower, upper = np.where(np.isfinite(lower), lower, first - reach), np.where(np.isfinite(upper), upper, first + reach)
+    lower, upper = (
+        np.where(np.isfinite(lower), lower, first - reach),
+        np.where(np.isfinite(upper), upper, first + reach),
+    )
     rng = np.random.default_rng(seed)
     return np.concatenate([first[None], rng.uniform(lower, upper, (count - 1, first.size))])

@@ -29,7 +29,9 @@ class Stored(NamedTuple):
 
 def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
-    rest = dict(of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)])
+    rest = dict(
+        of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)]
+    )
     with replacing(Path(folder) / NAME, force=True) as file:
         np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **_arrays(stored.state))
 
@@ -49,7 +51,8 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
     if rest["of"] != fingerprint(posed):
         raise FileError(
-            f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again without resume.",
+            f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again "
+            "without resume.",
         )
     state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
     history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])

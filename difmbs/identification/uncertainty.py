@@ -10,8 +10,9 @@ from .identifiability import Identifiability
 
 
 def covariance(R: np.ndarray, found: Identifiability, slopes: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Of the values, by the linearization: infinite for unknowns that the data do not determine by themselves, and 0 for
-    those that are held at a bound."""
+    """Of the values, by the linearization: infinite for unknowns that the data do not determine by themselves, and 0
+    for those that are held at a bound.
+    """
     count = R.shape[1]
     result = np.zeros((count, count))
     kept = found.determined & free
@@ -43,9 +44,10 @@ def correlation(covariance: np.ndarray) -> np.ndarray:
 class Residuals:
     """How the residuals of one channel of one experiment behave; all of them in standard deviations of the noise.
 
-    `count` samples; `rms`; `chi2`, the sum of squares; `normality`: the probability of so unusual a distribution if they
-    were normally distributed; `autocorrelation` from one sample to the next; `whiteness`: the probability of so much of it
-    if they were independent; `fit`: 100 % less the part of the signal, as root of mean squares, that is not explained.
+    `count` samples; `rms`; `chi2`, the sum of squares; `normality`: the probability of so unusual a distribution if
+    they were normally distributed; `autocorrelation` from one sample to the next; `whiteness`: the probability of so
+    much of it if they were independent; `fit`: 100 % less the part of the signal, as root of mean squares, that is not
+    explained.
     """
 
     experiment: str

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 def tall_qr(A):
     """Q and R with A = Q R, from the Cholesky factors of two Gram matrices.
 
-    Householder's method takes as long on an idle machine, and 40 times as long where the threads of LAPACK have to share
-    their cores. The first matrix is shifted, so that its factor exists, and the second time repairs that (shifted Cholesky
-    QR, Fukaya and others, 2020): dependent columns are told apart down to singular values of 1e-12 of the largest.
+    Householder's method takes as long on an idle machine, and 40 times as long where the threads of LAPACK have to
+    share their cores. The first matrix is shifted, so that its factor exists, and the second time repairs that (shifted
+    Cholesky QR, Fukaya and others, 2020): dependent columns are told apart down to singular values of 1e-12 of the
+    largest.
     """
     count, eps = A.shape[1], jnp.finfo(A.dtype).eps
     length = jnp.sqrt(jnp.sum(A * A, axis=0))

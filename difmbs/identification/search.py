@@ -21,11 +21,12 @@ from .experiments import AbstractExperiment, Settings
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .pose import Posed, pose
-from .progress import Lines, Progress
 from .problem import LOSSES, Group, Place, Problem, flat
+from .progress import Lines, Progress
 from .starts import best_start
 from .store import Stored, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
+
 
 def identify(
     system: System,
@@ -48,13 +49,13 @@ def identify(
 ) -> Fit:
     """The unknowns for which the system behaves as measured, by weighted least squares.
 
-    **Arguments:** `experiments`: `Experiment`, `StaticTest`, `ModalTest`, one or several; `unknowns`: what is to be found,
-    by name, such as {"spring.stiffness": mbs.Positive(80.0)}; `dt`, `solver`, `rtol`, `atol`, `max_steps`: as in `simulate`;
-    `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `starts`: so many starts are tried, the
-    first one as given, the others at random in the ranges, and the best one goes on; `optimizer`: one of optax, which makes
-    `max_iterations` steps along the gradient instead of those of Levenberg and Marquardt; `folder`: the state is written there
-    after each iteration, and with `resume` the search goes on from it; `progress`: a function of a line of text, None: to
-    the terminal if there is one, False: silent.
+    **Arguments:** `experiments`: `Experiment`, `StaticTest`, `ModalTest`, one or several; `unknowns`: what is to be
+    found, by name, such as {"spring.stiffness": mbs.Positive(80.0)}; `dt`, `solver`, `rtol`, `atol`, `max_steps`: as in
+    `simulate`; `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `starts`: so many
+    starts are tried, the first one as given, the others at random in the ranges, and the best one goes on; `optimizer`:
+    one of optax, which makes `max_iterations` steps along the gradient instead of those of Levenberg and Marquardt;
+    `folder`: the state is written there after each iteration, and with `resume` the search goes on from it; `progress`:
+    a function of a line of text, None: to the terminal if there is one, False: silent.
 
     Ctrl-C ends it with the best values so far.
     """
@@ -94,6 +95,8 @@ class Search:
             if resume:
                 stored = restored(self.folder, posed, state)
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
+                if int(state.code) == lm.TOO_MANY:
+                    state = state._replace(code=jnp.asarray(lm.RUNNING))
                 problem = posed.problem(noise)
             elif starts > 1:
                 z, tried = best_start(posed, problem, starts, seed, self.most)
@@ -149,7 +152,8 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
     idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
     if idle:
         raise ParameterError(
-            f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure something that "
+            f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure "
+            "something that "
             "it acts on."
         )
 
@@ -166,7 +170,8 @@ def _why(posed: Posed, problem: Problem) -> str:
                     at = int(np.argwhere(missing)[0][0])
                     name = posed.experiments[member].name
                     return (
-                        f"with the start values, experiment '{name}' cannot be predicted from sample {at} of '{channel}' on: the "
+                        f"with the start values, experiment '{name}' cannot be predicted from sample {at} of "
+                        f"'{channel}' on: the "
                         "simulation ends early. Simulate it with simulate() to see why, or start elsewhere."
                     )
     return "the derivatives are not finite with the start values. Start elsewhere."

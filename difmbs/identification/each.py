@@ -1,0 +1,125 @@
+"""Many independent fits at once: the same mechanism, one set of data after the other."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._arguments import check_whole
+from .._errors import ParameterError
+from ..system import System
+from . import levenberg_marquardt as lm
+from .experiments import AbstractExperiment
+from .pose import Posed
+from .problem import Problem
+from .search import posed_problem
+
+
+@dataclasses.dataclass(frozen=True)
+class Fits:
+    """The results of `identify_each`: arrays with a row for each experiment, columns in the order of `names`.
+
+    `values`, `standard_errors` by the linearization, NaN where a fit failed; `chi2`; `degrees_of_freedom`; `status`,
+    "converged" or the reason of an early end; `iterations`.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    standard_errors: np.ndarray
+    chi2: np.ndarray
+    degrees_of_freedom: np.ndarray
+    status: np.ndarray
+    iterations: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The values of one unknown."""
+        return self.values[:, self.names.index(name)]
+
+    def __str__(self) -> str:
+        good = self.status == "converged"
+        width = max(len(n) for n in self.names)
+        lines = [
+            f"{good.sum()} of {len(self)} fits converged",
+            f"{'unknown':<{width}}  {'mean':>13}  {'spread':>10}  {'+- std':>10}",
+        ]
+        for i, name in enumerate(self.names):
+            values, errors = self.values[good, i], self.standard_errors[good, i]
+            mean, spread, typical = (
+                float(f(x)) if x.size else np.nan for f, x in ((np.mean, values), (np.std, values), (np.median, errors))
+            )
+            lines.append(f"{name:<{width}}  {mean:>13.7g}  {spread:>10.3g}  {typical:>10.3g}")
+        return "\n".join(lines)
+
+
+def identify_each(
+    system: System,
+    experiments: Sequence[AbstractExperiment],
+    unknowns: Mapping[str, Any],
+    *,
+    dt: float | None = None,
+    solver: Any = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int = 4096,
+    loss: str = "linear",
+    max_iterations: int = 100,
+) -> Fits:
+    """A fit for each experiment by itself, all of them in one compiled program: production tests, repeated
+    measurements, statistics of noise.
+
+    The arguments are those of `identify`. The experiments must be alike but for their numbers: same times, channels,
+    names of changed parameters. Fixed steps (`dt`) are the fastest. Where the noise is not given, the residuals of each
+    fit tell it; then there may be one channel only.
+    """
+    posed = posed_problem(system, list(experiments), unknowns, dt, solver, rtol, atol, max_steps, loss)
+    _check(posed)
+    ones = dict.fromkeys(posed.estimated, 1.0)
+    problem = posed.problem(ones)
+    (group,) = problem.groups
+    # One experiment to each member of the batch.
+    names = ("given", "loads", "slots", "measured", "weights")
+    data = jax.tree.map(lambda x: x[:, None], {name: getattr(group, name) for name in names})
+    single = dataclasses.replace(problem, groups=(dataclasses.replace(group, members=(0,)),))
+    most = check_whole("max_iterations", max_iterations)
+    state = lm.fits_of_each(single, (data,), jnp.asarray(posed.start), most)
+    return _collected(posed, problem, state)
+
+
+def _check(posed: Posed) -> None:
+    if posed.validation:
+        raise ParameterError("identify_each fits every experiment: none can be for validation.")
+    if len(posed.groups) > 1:
+        raise ParameterError("identify_each needs experiments with the same times, channels and changed parameters.")
+    if len(set(np.ravel([t.slots for t in posed.unknowns.targets]).tolist())) != len(posed.unknowns.names) or any(
+        len(set(t.slots)) > 1 for t in posed.unknowns.targets
+    ):
+        raise ParameterError("identify_each fits every experiment by itself: leave out own=True.")
+    channels = posed.groups[0].program.channels
+    if posed.estimated and len(channels) > 1:
+        raise ParameterError("identify_each estimates the noise of one channel only: give that of each Channel.")
+
+
+def _collected(posed: Posed, problem: Problem, state: lm.State) -> Fits:
+    values = np.asarray(problem.scaling.values(state.z))
+    code, chi2 = np.asarray(state.code), np.asarray(state.chi2)
+    weights = np.concatenate([np.asarray(w).reshape(len(code), -1) for w in problem.groups[0].weights.values()], axis=1)
+    freedom = np.sum(weights > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0)) - values.shape[1]
+    R = np.asarray(state.R)
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(R, axis=1)
+        scaled = R / np.where(lengths > 0, lengths, 1)[:, None, :]
+        sound = np.all(np.isfinite(scaled), axis=(1, 2)) & np.all(lengths > 0, axis=1) & np.isfinite(chi2)
+        inverse = np.linalg.pinv(np.where(sound[:, None, None], scaled, 0))
+        errors = np.sqrt(np.sum(inverse**2, axis=2)) / lengths * np.stack([problem.scaling.slopes(v) for v in values])
+    if posed.estimated:
+        errors = errors * np.sqrt(chi2 / freedom)[:, None]
+    good = sound & np.isin(code, (lm.CONVERGED, lm.STALLED, lm.TOO_MANY))
+    values, errors = (np.where(good[:, None], x, np.nan) for x in (values, errors))
+    status = np.array([lm.WORDS[int(c)] if c != lm.RUNNING else lm.WORDS[lm.TOO_MANY] for c in code])
+    return Fits(posed.unknowns.names, values, errors, chi2, freedom, status, np.asarray(state.iterations))
