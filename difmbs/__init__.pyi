@@ -90,3 +90,13 @@ from .identification.unknowns import Positive as Positive
 from .identification.unknowns import Tied as Tied
 from .identification.each import Fits as Fits
 from .identification.each import identify_each as identify_each
+from .design.design import Design as Design
+from .design.objectives import Final as Final
+from .design.objectives import Integral as Integral
+from .design.objectives import LargestSize as LargestSize
+from .design.objectives import Limit as Limit
+from .design.objectives import Maximum as Maximum
+from .design.objectives import Mean as Mean
+from .design.objectives import RootMeanSquare as RootMeanSquare
+from .design.objectives import SmoothMaximum as SmoothMaximum
+from .design.search import optimize as optimize

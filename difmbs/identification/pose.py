@@ -93,7 +93,7 @@ def pose(
     validation, held_out_places = builder.groups(held_out, common)
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
-    scaling = Scaling(jnp.asarray(found.logarithmic), jnp.asarray(found.scale))
+    scaling = scaling_of(found)
     return Posed(
         system,
         params | sensors,
@@ -108,6 +108,10 @@ def pose(
         loss,
         estimated,
     )
+
+
+def scaling_of(unknowns: Unknowns) -> Scaling:
+    return Scaling(jnp.asarray(unknowns.logarithmic), jnp.asarray(unknowns.scale))
 
 
 def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, Any]) -> dict[Path, np.ndarray]:

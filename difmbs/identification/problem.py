@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._index import Index
 from .._parameters import Path
 from ..system import System
 from .experiments import CHANNEL_PARAMETERS, AbstractProgram
@@ -37,7 +36,7 @@ class Group(eqx.Module):
         def one(given, loads, slots):
             given = dict(given)
             for target, slot in zip(self.targets, slots, strict=True):
-                given[target.path] = _put(given[target.path], target, values[slot])
+                given[target.path] = put(given[target.path], target, values[slot])
             sensors = {
                 path: x for path, x in given.items() if path[0] in self.measured and path[1] in CHANNEL_PARAMETERS
             }
@@ -50,13 +49,13 @@ class Group(eqx.Module):
         return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], arguments)))
 
 
-def _put(parameter: Any, target: Target, chosen: Any) -> Any:
+def put(parameter: Any, target: Target, chosen: Any) -> Any:
+    """A parameter with the entries that unknowns determine, whose values are `chosen`."""
     if (target.factor, target.offset) != (1.0, 0.0):
         chosen = target.factor * chosen + target.offset
-    entries = Index(np.asarray(target.entries))
     if target.entries == tuple(range(parameter.size)):
         return chosen.reshape(parameter.shape)
-    return parameter.reshape(-1).at[entries.rows].set(chosen).reshape(parameter.shape)
+    return parameter.reshape(-1).at[np.asarray(target.entries)].set(chosen).reshape(parameter.shape)
 
 
 class Scaling(eqx.Module):

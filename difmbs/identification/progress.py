@@ -27,14 +27,14 @@ class Iteration:
 class Lines:
     """Shows iterations: `progress` is a function of a line, True or None for standard error, None only on a terminal."""
 
-    def __init__(self, names: tuple[str, ...], progress: Progress):
+    def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2"):
         on_terminal = sys.stderr.isatty()
         if progress is None:
             progress = on_terminal
         self._write = progress if callable(progress) else (_to_stderr if progress else None)
         # What nobody looks at does not need all lines.
         self._pause = 0.0 if on_terminal or callable(progress) else 10.0
-        self._names, self._last = names, -1e9
+        self._names, self._measure, self._last = names, measure, -1e9
         self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
         self._begun = False
 
@@ -46,7 +46,7 @@ class Lines:
             self._begun = True
             titles = [f"{n:>{w}}" for n, w in zip(self._names, self._widths, strict=False)]
             more = f"  and {len(self._names) - _SHOWN} more" if len(self._names) > _SHOWN else ""
-            self._write(f"{'it':>4}  {'chi^2':>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
+            self._write(f"{'it':>4}  {self._measure:>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
         mark = " " if line.accepted else "-"
         values = [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
         self._write(

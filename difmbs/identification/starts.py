@@ -9,7 +9,8 @@ import numpy as np
 from .._errors import SimulationError
 from . import levenberg_marquardt as lm
 from .pose import Posed
-from .problem import Problem
+from .problem import Problem, Scaling
+from .unknowns import Unknowns
 
 _SPREAD = 10.0
 """Positive unknowns without bounds are looked for so many times above and below the start."""
@@ -30,7 +31,7 @@ class Tried:
 
 
 def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int) -> tuple[Any, Tried]:
-    starts = jnp.asarray(drawn(posed, count, seed))
+    starts = jnp.asarray(drawn(posed.unknowns, posed.scaling, count, seed))
     state = lm.fits_from_each(problem, starts, most)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):
@@ -39,14 +40,11 @@ def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int)
     return state.z[order[0]], Tried(values(starts), values(state.z), np.asarray(state.chi2)[order])
 
 
-def drawn(posed: Posed, count: int, seed: int) -> np.ndarray:
+def drawn(unknowns: Unknowns, scaling: Scaling, count: int, seed: int) -> np.ndarray:
     """Starts as z: the given one, and others at random between the bounds."""
-    unknowns, first = posed.unknowns, posed.start
+    first, lower, upper = (scaling.inverse(x) for x in (unknowns.start, unknowns.lower, unknowns.upper))
     reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
-    lower, upper = (posed.scaling.inverse(x) for x in (unknowns.lower, unknowns.upper))
-    lower, upper = (
-        np.where(np.isfinite(lower), lower, first - reach),
-        np.where(np.isfinite(upper), upper, first + reach),
-    )
+    lower = np.where(np.isfinite(lower), lower, first - reach)
+    upper = np.where(np.isfinite(upper), upper, first + reach)
     rng = np.random.default_rng(seed)
     return np.concatenate([first[None], rng.uniform(lower, upper, (count - 1, first.size))])

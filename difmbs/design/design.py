@@ -1,0 +1,76 @@
+"""The result of a design optimization."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._parameters import nest
+from ..identification.problem import put
+from ..identification.progress import Iteration
+from ..identification.unknowns import Unknowns
+from ..system import System
+from .objectives import name_of
+from .task import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """What `optimize` found. Prints as a table.
+
+    `values` of the unknowns and their `start` by name; `objective`, the sum of `objectives`, which are given by name;
+    `limits`: the values of the limited quantities, in the order in which they were given; `status`: "converged", or the
+    reason of an early end; `history`; `system` with the values put in, and `params` as `simulate` takes them.
+    """
+
+    task: Task
+    unknowns: Unknowns
+    numbers: np.ndarray
+    status: str
+    objectives: dict[str, float]
+    limits: tuple[float, ...]
+    history: tuple[Iteration, ...]
+    evaluations: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.unknowns.names
+
+    @property
+    def values(self) -> dict[str, float]:
+        return dict(zip(self.names, self.numbers.tolist(), strict=True))
+
+    @property
+    def start(self) -> dict[str, float]:
+        return dict(zip(self.names, self.unknowns.start.tolist(), strict=True))
+
+    @property
+    def objective(self) -> float:
+        return sum(self.objectives.values())
+
+    @property
+    def params(self) -> dict[str, Any]:
+        changed = dict(self.task.given)
+        for target in self.task.targets:
+            changed[target.path] = put(changed[target.path], target, jnp.asarray(self.numbers)[jnp.asarray(target.slots[0])])
+        return nest(changed)
+
+    @property
+    def system(self) -> System:
+        return self.task.system.with_params(self.params)
+
+    def __str__(self) -> str:
+        width = max(7, *(len(n) for n in self.names))
+        lines = [f"{'unknown':<{width}}  {'value':>14}  {'start':>12}  range"]
+        for i, name in enumerate(self.names):
+            lower, upper = self.unknowns.lower[i], self.unknowns.upper[i]
+            at = " (at the bound)" if np.any(np.isclose(self.numbers[i], [lower, upper], rtol=1e-9, atol=0)) else ""
+            lines.append(f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}")
+        first = self.history[0].chi2 if self.history else np.nan
+        lines += ["", f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, at the start {first:.6g}"]
+        lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
+        for limit, value in zip(self.task.limits, self.limits, strict=True):
+            sides = [f"at least {limit.lower:g}"] * (limit.lower is not None) + [f"at most {limit.upper:g}"] * (limit.upper is not None)
+            lines.append(f"  {name_of(limit.quantity)}: {value:.6g} ({' and '.join(sides)})")
+        return "\n".join(lines)

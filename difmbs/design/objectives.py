@@ -1,0 +1,141 @@
+"""What is asked of a motion: a number made of one output, or any function of the solution."""
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._errors import ParameterError
+from .._parameters import as_array, is_numbers, show, show_error
+from ..solution import Solution
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractQuantity(abc.ABC):
+    """`output`: a sensor or output variable such as "tip" or "spring.force"; `component`: which entry of it, None: all of
+    them; `weight` in a sum of objectives."""
+
+    output: str
+    component: int | None = None
+    weight: float = dataclasses.field(default=1.0, kw_only=True)
+
+    @abc.abstractmethod
+    def entries(self, t: Any, values: Any) -> Any:
+        """The numbers whose largest is the quantity, from the values of the output, with time along the first axis."""
+
+    def read(self, solution: Solution) -> Any:
+        values = solution[self.output]
+        if self.component is not None:
+            values = values[:, self.component]
+        return self.weight * jnp.ravel(self.entries(solution.t, values))
+
+    def __str__(self) -> str:
+        of = self.output if self.component is None else f"{self.output}[{self.component}]"
+        weight = "" if self.weight == 1 else f"{self.weight:g} * "
+        return f"{weight}{type(self).__name__}({of})"
+
+
+class Maximum(AbstractQuantity):
+    """The largest value at the output times; exact, also where several are equally large."""
+
+    def entries(self, t, values):
+        return values
+
+
+class LargestSize(AbstractQuantity):
+    """The largest absolute value at the output times; exact, also where several are equally large."""
+
+    def entries(self, t, values):
+        return jnp.concatenate([jnp.ravel(values), -jnp.ravel(values)])
+
+
+class RootMeanSquare(AbstractQuantity):
+    """The root of the mean square over time."""
+
+    def entries(self, t, values):
+        square = _mean(t, values**2)
+        return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+
+
+class Mean(AbstractQuantity):
+    """The mean over time."""
+
+    def entries(self, t, values):
+        return _mean(t, values)
+
+
+class Integral(AbstractQuantity):
+    """The integral over time."""
+
+    def entries(self, t, values):
+        return _mean(t, values) * (t[-1] - t[0])
+
+
+class Final(AbstractQuantity):
+    """The value at the last output time."""
+
+    def entries(self, t, values):
+        return values[-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothMaximum(AbstractQuantity):
+    """A smooth function close to the largest value, larger by less than `width` times the logarithm of the number of output
+    times: width * log(sum(exp(value / width)))."""
+
+    width: float = dataclasses.field(default=0.01, kw_only=True)
+
+    def entries(self, t, values):
+        return self.width * jax.nn.logsumexp(jnp.ravel(values) / self.width)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """An inequality: `quantity` is at most `upper` and at least `lower`."""
+
+    quantity: AbstractQuantity | Callable[[Solution], Any]
+    upper: float | None = None
+    lower: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.upper is None and self.lower is None:
+            raise ParameterError(f"Limit({name_of(self.quantity)}) needs upper=, lower= or both.")
+        if self.lower is not None and self.upper is not None and not self.lower <= self.upper:
+            raise ParameterError(f"Limit({name_of(self.quantity)}): lower = {self.lower} is above upper = {self.upper}.")
+
+
+def _mean(t: Any, values: Any) -> Any:
+    """By trapezoids, of each entry."""
+    h = jnp.diff(t).reshape(-1, *(1 for _ in values.shape[1:]))
+    return jnp.sum(0.5 * h * (values[1:] + values[:-1]), axis=0) / (t[-1] - t[0])
+
+
+def entries_of(quantity: Any, solution: Solution) -> Any:
+    """A vector whose largest entry is the quantity."""
+    if isinstance(quantity, AbstractQuantity):
+        return quantity.read(solution)
+    try:
+        value = quantity(solution)
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError(f"{name_of(quantity)}, a function of the solution, fails: {show_error(error)}") from error
+    number = as_array(value)
+    if not is_numbers(number) or number.shape != ():
+        raise ParameterError(f"{name_of(quantity)}, a function of the solution, must return one number, got {show(value)}.")
+    return jnp.reshape(number, 1)
+
+
+def name_of(quantity: Any) -> str:
+    return str(quantity) if isinstance(quantity, AbstractQuantity) else getattr(quantity, "__name__", "the objective")
+
+
+def check_quantity(where: str, quantity: Any) -> None:
+    if not isinstance(quantity, AbstractQuantity) and (not callable(quantity) or isinstance(quantity, type)):
+        raise ParameterError(
+            f"{where} must be a quantity such as mbs.LargestSize('frame.position', 0) or a function of the solution, got "
+            f"{show(quantity)}."
+        )

@@ -1,0 +1,243 @@
+"""The search for the best design: sequential quadratic programming with exact derivatives.
+
+A largest value has a kink where two samples are equally large, and there optima like to be. So each objective that is one
+becomes an unknown of its own, which none of the samples may exceed: smooth inequalities, for which the method converges
+quadratically.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import diffrax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import minimize
+
+from .._arguments import check_system, check_whole
+from .._errors import ParameterError, SimulationError
+from .._parameters import flatten, show
+from ..identification.pose import scaling_of
+from ..identification.progress import Iteration, Lines, Progress
+from ..identification.unknowns import Unknowns, resolve
+from ..solution import Solution
+from ..system import System
+from .design import Design
+from .objectives import AbstractQuantity, Limit, check_quantity, name_of
+from .store import Log
+from .task import Task, evaluate, split, values_at
+
+Quantity = AbstractQuantity | Callable[[Solution], Any]
+_LOST = 1e6
+"""Times the first objective: what counts where the simulation fails, so that the search turns back."""
+
+
+def optimize(
+    system: System,
+    objective: Quantity | Sequence[Quantity],
+    unknowns: Mapping[str, Any],
+    *,
+    t1: float,
+    t0: float = 0.0,
+    dt: float | None = None,
+    solver: diffrax.AbstractSolver | None = None,
+    saveat: Any = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int = 4096,
+    limits: Sequence[Limit] = (),
+    max_iterations: int = 100,
+    tolerance: float = 1e-10,
+    starts: int = 1,
+    seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = None,
+) -> Design:
+    """The unknowns for which the objective of a motion is least.
+
+    **Arguments:** `objective`: `LargestSize`, `RootMeanSquare`, `Final` and so on of an output, or a function of the
+    solution, which should be smooth; of a list the sum; for the largest of something pass it with weight=-1; `unknowns`:
+    by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when objective and
+    limits change by less, relative; `starts`: so many starts are compared, the first one as given, the others at random in the
+    ranges, and the search goes on from the best three; `folder`, `resume`, `progress`: as in `identify`; the others: as in
+    `simulate`.
+
+    Ctrl-C ends it with the best design so far.
+    """
+    check_system("optimize", system)
+    objectives = tuple(objective) if isinstance(objective, (list, tuple)) else (objective,)
+    for quantity in objectives:
+        check_quantity("objective", quantity)
+    for limit in limits:
+        if not isinstance(limit, Limit):
+            raise ParameterError(f"limits must be a list of mbs.Limit(quantity, upper=...), got {show(limit)}.")
+        check_quantity("a limit", limit.quantity)
+    given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
+    found = resolve(unknowns, given, ("",))
+    times = None if saveat is None or isinstance(saveat, diffrax.SaveAt) else tuple(np.asarray(saveat, float).tolist())
+    options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=times or saveat, rtol=rtol, atol=atol, max_steps=max_steps)
+    paths = {*found.fixed, *(t.path for t in found.targets)}
+    task = Task(
+        system,
+        {path: jnp.asarray(found.fixed.get(path, given[path])) for path in sorted(paths)},
+        scaling_of(found),
+        found.targets,
+        objectives,
+        tuple(limits),
+        tuple(options.items()),
+    )
+    search = Search(task, found, check_whole("max_iterations", max_iterations), tolerance, Lines(found.names, progress, "objective"))
+    search.log = Log(folder, task, found, resume)
+    return search.run(check_whole("starts", starts), seed)
+
+
+@dataclasses.dataclass
+class Search:
+    """A search that is being made; `log` remembers what was evaluated."""
+
+    task: Task
+    unknowns: Unknowns
+    most: int
+    tolerance: float
+    lines: Lines
+    log: Any = None
+    history: list[Iteration] = dataclasses.field(default_factory=list)
+    best: tuple[float, float, Any] | None = None
+    """Violation, objective and place of the best point so far."""
+    sizes: list[int] = dataclasses.field(default_factory=list)
+    units: Any = None
+
+    def run(self, starts: int, seed: int) -> Design:
+        scaling, unknowns = self.task.scaling, self.unknowns
+        first = scaling.inverse(unknowns.start)
+        self.sizes = self.task.sizes(jnp.asarray(first))
+        status = "interrupted"
+        try:
+            status = min((self._from(z) for z in self._starts(first, starts, seed)), key=lambda s: s != "converged")
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+        assert self.best is not None  # noqa: S101 (the first evaluation is checked)
+        self.lines.end(status)
+        z = self.best[2]
+        entries, _ = self._at(z)
+        values = [float(np.max(x)) for x in entries]
+        count = len(self.task.objectives)
+        return Design(
+            self.task,
+            unknowns,
+            np.asarray(scaling.values(jnp.asarray(z))),
+            status,
+            dict(zip(map(name_of, self.task.objectives), values[:count], strict=True)),
+            tuple(values[count:]),
+            tuple(self.history),
+            self.log.evaluations,
+        )
+
+    def _starts(self, first: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
+        if count == 1:
+            return [first]
+        from ..identification.starts import drawn
+
+        many = drawn(self.unknowns, self.task.scaling, count, seed)
+        objective, over = (np.asarray(x) for x in values_at(self.task, jnp.asarray(many)))
+        # Those that meet the limits first.
+        order = np.lexsort((np.nan_to_num(objective, nan=np.inf), np.nan_to_num(over, nan=np.inf)))
+        return [many[i] for i in order[:3]]
+
+    def _at(self, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Entries and Jacobians of objectives and limits."""
+        entries, jacobian = self.log.remembered(z, lambda: evaluate(self.task, jnp.asarray(z)))
+        return split(entries, self.sizes), split(jacobian, self.sizes)
+
+    def _note(self, z: np.ndarray) -> None:
+        entries, _ = self._at(z)
+        values = [float(np.max(x)) for x in entries]
+        count = len(self.task.objectives)
+        objective = sum(values[:count])
+        over = max(
+            (
+                max(v - limit.upper if limit.upper is not None else 0, limit.lower - v if limit.lower is not None else 0, 0)
+                for v, limit in zip(values[count:], self.task.limits, strict=True)
+            ),
+            default=0.0,
+        )
+        # A violation that is only rounding does not count.
+        key = (over if over > 1e-6 else 0.0, objective)
+        better = np.isfinite(objective) and (self.best is None or key < self.best[:2])
+        step = 0.0 if self.best is None else float(np.max(np.abs(z - self.best[2])))
+        if better:
+            self.best = (*key, z.copy())
+        numbers = tuple(np.asarray(self.task.scaling.values(jnp.asarray(z))).tolist())
+        line = Iteration(len(self.history), objective, step, bool(better), numbers, self.log.seconds())
+        self.history.append(line)
+        self.lines.show(line)
+
+    def _from(self, z: np.ndarray) -> str:
+        """One search; returns how it ended."""
+        task, count = self.task, len(self.task.objectives)
+        entries, _ = self._at(z)
+        if not np.all(np.isfinite(np.concatenate(entries))):
+            raise SimulationError("the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why.")
+        self._note(z)
+        # Each objective that is the largest of several numbers is an unknown of its own, in units of its first value.
+        kinks = [k for k in range(count) if self.sizes[k] > 1]
+        tops = np.array([np.max(entries[k]) for k in kinks])
+        unit = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
+        n = z.size
+        smooth = [k for k in range(count) if self.sizes[k] == 1]
+        lost = _LOST * (1 + sum(abs(float(np.max(x))) for x in entries[:count]))
+        scale = max(sum(abs(float(np.max(x))) for x in entries[:count]), 1e-300)
+
+        def sound(x):
+            entries, jacobians = self._at(x[:n])
+            good = all(np.all(np.isfinite(e)) for e in (*entries, *jacobians))
+            return (entries, jacobians) if good else None
+
+        def objective(x):
+            found = sound(x)
+            if found is None:
+                return lost / scale, np.zeros(x.size)
+            gradient = np.concatenate([sum((found[1][k][0] for k in smooth), np.zeros(n)), unit])
+            return (sum(float(found[0][k][0]) for k in smooth) + unit @ x[n:]) / scale, gradient / scale
+
+        def inequalities(x):
+            found = sound(x)
+            rows, slopes = [], []
+            for place, k in enumerate(kinks):
+                top = np.zeros((self.sizes[k], len(kinks)))
+                top[:, place] = 1
+                rows.append(x[n + place] - found[0][k] / unit[place] if found else np.full(self.sizes[k], -1.0))
+                slopes.append(np.concatenate([-found[1][k] / unit[place], top], axis=1) if found else np.zeros((self.sizes[k], x.size)))
+            for limit, k in zip(task.limits, range(count, len(self.sizes)), strict=True):
+                values, jacobian = (found[0][k], found[1][k]) if found else (np.zeros(self.sizes[k]), np.zeros((self.sizes[k], n)))
+                beside = np.zeros((self.sizes[k], len(kinks)))
+                if limit.upper is not None:
+                    size = max(abs(limit.upper), 1e-12)
+                    rows.append((limit.upper - values) / size if found else np.full(self.sizes[k], -1.0))
+                    slopes.append(np.concatenate([-jacobian / size, beside], axis=1))
+                if limit.lower is not None:
+                    # The largest of several numbers is at least this if the one that is largest now is.
+                    top, size = int(np.argmax(values)), max(abs(limit.lower), 1e-12)
+                    rows.append((values[top : top + 1] - limit.lower) / size if found else np.full(1, -1.0))
+                    slopes.append(np.concatenate([jacobian[top : top + 1] / size, beside[:1]], axis=1))
+            return np.concatenate(rows), np.concatenate(slopes)
+
+        constraints = []
+        if kinks or task.limits:
+            constraints = [dict(type="ineq", fun=lambda x: inequalities(x)[0], jac=lambda x: inequalities(x)[1])]
+        lower, upper = (task.scaling.inverse(b) for b in (self.unknowns.lower, self.unknowns.upper))
+        bounds = [*zip(lower, upper, strict=True), *((None, None) for _ in kinks)]
+        result = minimize(
+            objective,
+            np.concatenate([z, tops / unit]),
+            jac=True,
+            method="SLSQP",
+            bounds=bounds,
+            constraints=constraints,
+            callback=lambda x: self._note(x[:n]),
+            options=dict(maxiter=self.most, ftol=self.tolerance),
+        )
+        return {0: "converged", 9: "max_iterations"}.get(result.status, "stalled")

@@ -1,0 +1,81 @@
+"""A design task as one compiled function: from unknown numbers to all that objectives and limits ask of the motion."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._parameters import Path
+from .._simulate import simulate
+from ..identification.problem import Scaling, put
+from ..identification.unknowns import Target
+from ..system import System
+from .objectives import Limit, entries_of
+
+
+class Task(eqx.Module):
+    """`objectives` are added up; each of them, and each quantity of `limits`, is the largest of some numbers."""
+
+    system: System
+    given: dict[Path, Any]
+    scaling: Scaling
+    targets: tuple[Target, ...] = eqx.field(static=True)
+    objectives: tuple[Any, ...] = eqx.field(static=True)
+    limits: tuple[Limit, ...] = eqx.field(static=True)
+    options: tuple[tuple[str, Any], ...] = eqx.field(static=True)
+
+    def entries(self, z: Any) -> tuple[Any, ...]:
+        """For each objective and then each limit the numbers whose largest counts; and the values of the limits."""
+        values, given = self.scaling.values(z), dict(self.given)
+        for target in self.targets:
+            given[target.path] = put(given[target.path], target, values[jnp.asarray(target.slots[0])])
+        solution = simulate(self.system.with_values(given), throw=False, **dict(self.options))
+        return tuple(entries_of(q, solution) for q in (*self.objectives, *(limit.quantity for limit in self.limits)))
+
+    def sizes(self, z: Any) -> list[int]:
+        return [x.size for x in jax.eval_shape(self.entries, z)]
+
+
+@eqx.filter_jit
+def evaluate(task: Task, z: Any) -> tuple[Any, Any]:
+    """All entries one after the other, and their Jacobian."""
+
+    def joined(z):
+        entries = jnp.concatenate(task.entries(z))
+        return entries, entries
+
+    rows = sum(task.sizes(z))
+    # One pass forwards for each unknown, or one backwards for each number.
+    derivative = jax.jacrev if 4 * rows < z.size else jax.jacfwd
+    jacobian, entries = derivative(joined, has_aux=True)(z)
+    return entries, jacobian
+
+
+@eqx.filter_jit
+def values_at(task: Task, many: Any) -> Any:
+    """The sum of the objectives and the largest violation of a limit, at many points."""
+
+    def one(z):
+        entries = task.entries(z)
+        count = len(task.objectives)
+        objective = sum(jnp.max(x) for x in entries[:count])
+        over = [violation(limit, x) for limit, x in zip(task.limits, entries[count:], strict=True)]
+        return objective, jnp.max(jnp.stack(over), initial=0) if over else jnp.zeros_like(objective)
+
+    return jax.vmap(one)(many)
+
+
+def violation(limit: Limit, entries: Any) -> Any:
+    """By how much a limit is exceeded."""
+    value, over = jnp.max(entries), jnp.zeros(())
+    if limit.upper is not None:
+        over = jnp.maximum(over, value - limit.upper)
+    if limit.lower is not None:
+        over = jnp.maximum(over, limit.lower - value)
+    return over
+
+
+def split(entries: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+    return np.split(entries, np.cumsum(sizes)[:-1])
