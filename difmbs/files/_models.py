@@ -181,7 +181,7 @@ def _said_of_item(document: Document, key: str, i: int, table: Mapping[str, Any]
     try:
         yield
     except (ModelError, ParameterError) as error:
-        said, name = str(error), show(table.get("name"))
+        said, name = str(error).removeprefix(f"{key} "), show(table.get("name"))
         if "name" in table and not said.startswith(name):
             said = f"{name}: {said}"
         raise FileError(f"{document.path}: {key} {said} {document.where(key, i)}") from None
