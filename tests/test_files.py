@@ -1,7 +1,10 @@
 """Model files: exact round trips; safe writing."""
 
+import dataclasses
 import errno
 import os
+import re
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -85,6 +88,15 @@ def test_what_a_file_says(file):
     np.testing.assert_allclose(solution.t, np.arange(6) * 0.1, rtol=1e-14)
     np.testing.assert_array_equal(solution["pull"], solution["s1.force"][:, 0])
     assert solution["pull"][-1] == 0
+
+
+def test_the_model_of_the_documentation(file):
+    page = (Path(__file__).parent.parent / "docs" / "files.md").read_text()
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    described = read_model(file(text))
+    assert described.assemble().params()["links"]["reference_length"].shape == (3,)
+    keys = [field.name for field in dataclasses.fields(mbs.SimulationSettings)]
+    assert [key for key in keys if f"`{key}`" not in page] == []
 
 
 def test_elements_may_refer_to_later_ones_and_a_byte_order_mark_does_no_harm(file):
