@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.files import KINDS, fingerprint, model_text, output_folder, read_model, replacing
+from difmbs.files import KINDS, changed, fingerprint, model_text, output_folder, read_model, replacing
 
 from . import cases, models
 from .described import MODEL, everything
@@ -67,6 +67,15 @@ def test_everything_comes_back_to_the_last_bit(tmp_path):
     assert loaded.redundant == "min_norm"
     assert_same(loaded.assemble(), model.assemble(redundant="min_norm"))
     assert model_text(loaded.model, settings, "min_norm") == path.read_text()
+
+
+def test_changed_models_are_changed_systems():
+    """By so little that the same constraints are independent."""
+    model = everything()
+    text, system = model_text(model), model.assemble()
+    params = jax.tree.map(lambda x: x * (1 + 1e-9), system.params())
+    assert_same(changed(model, params).assemble(), system.with_params(params))
+    assert model_text(model) == text
 
 
 def test_every_public_element_has_a_table():

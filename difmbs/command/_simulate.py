@@ -121,16 +121,13 @@ def _message(solution: Any) -> str | None:
 
 def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], force: bool) -> None:
     """The manifest last: where it is, the others are whole."""
-    import hashlib
-
-    from ..files import read_text, replacing, save_result, write_table
+    from ..files import replacing, save_result, write_table
 
     save_result(solution, folder / "solution.npz", force=force)
     write_table(folder / "sensors.csv", _columns(solution), force=force)
-    path = described.document.path
     manifest = {
         "schema": 1,
-        "model": {"file": path, "sha256": hashlib.sha256(read_text(path).encode()).hexdigest()},
+        "model": {"file": described.document.path, "sha256": described.document.sha256},
         "versions": installed("difmbs", "jax", "jaxlib", "diffrax", "equinox", "numpy"),
         **said,
     }

@@ -58,6 +58,7 @@ class SimulationSettings:
                 raise SimulationError(f"{name} = {step} must be > 0.")
         if not isinstance(self.method, str) or self.method not in _METHODS:
             raise SimulationError(f"there is no method {self.method!r}. {did_you_mean(self.method, _METHODS)}")
+        self._solver()
         if self.spectral_radius is not None and self.method != "generalized_alpha":
             raise SimulationError("spectral_radius is for method = 'generalized_alpha' only.")
         if self.save_dt is not None and self.save_times is not None:
