@@ -63,21 +63,12 @@ class Outputs(Mapping[str, Any]):
     def _component(self, name: str, component: str) -> Any:
         value, i = self[name], _COMPONENTS.index(component)
         # Without the axis of instances, which may be as long as a vector.
-        shape = value.shape if self._is_single(name) else value.shape[1:]
+        shape = value.shape if is_single(self.system, name) else value.shape[1:]
         if len(shape) != 1 or shape[0] not in (2, 3):
             raise ParameterError(f"'{name}' is not a vector; its shape is {shape}.")
         if i >= shape[0]:
             raise ParameterError(f"'{name}' has components x and y, not {component}.")
         return value[..., i]
-
-    def _is_single(self, name: str) -> bool:
-        readings = self.system.structure.readings
-        if name not in readings:
-            return self.system.structure.elements[name.partition(".")[0]].single
-        reading = readings[name]
-        if isinstance(reading, Output):
-            return self._is_single(f"{reading.element}.{reading.variable}")
-        return callable(reading) or self.system.structure.sensors[reading].single
 
     def _names(self):
         return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]
@@ -140,6 +131,17 @@ class Outputs(Mapping[str, Any]):
                 multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
             values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
         return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+
+
+def is_single(system: System, name: str) -> bool:
+    """Whether an output has no axis of instances."""
+    readings = system.structure.readings
+    if name not in readings:
+        return system.structure.elements[name.partition(".")[0]].single
+    reading = readings[name]
+    if isinstance(reading, Output):
+        return is_single(system, f"{reading.element}.{reading.variable}")
+    return callable(reading) or system.structure.sensors[reading].single
 
 
 def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:

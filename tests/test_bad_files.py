@@ -1,7 +1,7 @@
 """Every mistake in a model file is refused in one sentence that says where it is."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from .described import MODEL
 from .mutations import mutated
@@ -127,6 +127,10 @@ BAD = {
         replaced("t_end", "spectral_radius = 0.5\nt_end"),
         "spectral_radius is for method = 'gen",
     ),
+    "large radius": (
+        replaced("t_end", 'spectral_radius = 2\nmethod = "generalized_alpha"\nt_end'),
+        "must be from 0 to 1",
+    ),
     "steps": (replaced("t_end", "max_steps = 1.5\nt_end"), "max_steps must be a whole number from 1 on, got 1.5"),
 }
 
@@ -157,14 +161,18 @@ def test_lines_are_left_out_where_they_are_not_certain(file):
         read_model(file(hidden))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=mutated(MODEL.encode()))
 @pytest.mark.filterwarnings("ignore:.* is negative")
-def test_changed_bytes_are_read_or_refused(file, data):
-    try:
-        read_model(file(data))
-    except mbs.FileError as error:
-        said = str(error)
-    else:
-        said = ""
-    assert len(said) < 1000
+@pytest.mark.parametrize("examples", [200, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_changed_bytes_are_read_or_refused(file, examples):
+    @settings(max_examples=examples, deadline=None)
+    @given(data=mutated(MODEL.encode()))
+    def read(data):
+        try:
+            read_model(file(data))
+        except mbs.FileError as error:
+            said = str(error)
+        else:
+            said = ""
+        assert len(said) < 1000
+
+    read()

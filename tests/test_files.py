@@ -1,14 +1,17 @@
 """Model files: exact round trips; safe writing."""
 
+import dataclasses
 import errno
 import os
+import re
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.files import KINDS, fingerprint, model_text, output_folder, read_model, replacing
+from difmbs.files import KINDS, changed, fingerprint, model_text, output_folder, read_model, replacing
 
 from . import cases, models
 from .described import MODEL, everything
@@ -66,6 +69,15 @@ def test_everything_comes_back_to_the_last_bit(tmp_path):
     assert model_text(loaded.model, settings, "min_norm") == path.read_text()
 
 
+def test_changed_models_are_changed_systems():
+    """By so little that the same constraints are independent."""
+    model = everything()
+    text, system = model_text(model), model.assemble()
+    params = jax.tree.map(lambda x: x * (1 + 1e-9), system.params())
+    assert_same(changed(model, params).assemble(), system.with_params(params))
+    assert model_text(model) == text
+
+
 def test_every_public_element_has_a_table():
     classes = [getattr(mbs, name) for name in mbs.__all__]
     elements = (mbs.AbstractBody, mbs.AbstractForce, mbs.AbstractField, mbs.AbstractConstraint, mbs.Event)
@@ -85,6 +97,15 @@ def test_what_a_file_says(file):
     np.testing.assert_allclose(solution.t, np.arange(6) * 0.1, rtol=1e-14)
     np.testing.assert_array_equal(solution["pull"], solution["s1.force"][:, 0])
     assert solution["pull"][-1] == 0
+
+
+def test_the_model_of_the_documentation(file):
+    page = (Path(__file__).parent.parent / "docs" / "files.md").read_text()
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    described = read_model(file(text))
+    assert described.assemble().params()["links"]["reference_length"].shape == (3,)
+    keys = [field.name for field in dataclasses.fields(mbs.SimulationSettings)]
+    assert [key for key in keys if f"`{key}`" not in page] == []
 
 
 def test_elements_may_refer_to_later_ones_and_a_byte_order_mark_does_no_harm(file):

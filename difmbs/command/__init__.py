@@ -2,8 +2,17 @@
 
 import click
 
+from ._check import check
+from ._doctor import doctor
+from ._examples import examples
+from ._simulate import simulate
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="difmbs")
 def main() -> None:
     """Differentiable multibody simulation."""
+
+
+for part in (check, simulate, examples, doctor):
+    main.add_command(part)

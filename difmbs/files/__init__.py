@@ -1,5 +1,6 @@
 """Files: models, tables of measurements, results; read strictly, written safely."""
 
+from ._changes import changed as changed
 from ._elements import KINDS as KINDS
 from ._fingerprint import fingerprint as fingerprint
 from ._models import ModelFile as ModelFile

@@ -81,8 +81,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     items: dict[str, Item] = {}
     # So that elements may refer to others that come later in the file.
     rank = lambda item: 0 if issubclass(KINDS[item[0]], AbstractBody) else 2 if item[0] == "event" else 1
-    for key, i in sorted(document.in_order(list(KINDS)), key=rank):
-        table = document.tables(key)[i]
+    for key, i, table in sorted(document.in_order(list(KINDS)), key=rank):
         with _said_of_item(document, key, i, table):
             _add(model, bodies, KINDS[key], table)
             items[table["name"]] = key, i
@@ -181,7 +180,7 @@ def _said_of_item(document: Document, key: str, i: int, table: Mapping[str, Any]
     try:
         yield
     except (ModelError, ParameterError) as error:
-        said, name = str(error), show(table.get("name"))
+        said, name = str(error).removeprefix(f"{key} "), show(table.get("name"))
         if "name" in table and not said.startswith(name):
             said = f"{name}: {said}"
         raise FileError(f"{document.path}: {key} {said} {document.where(key, i)}") from None

@@ -1,7 +1,7 @@
 """How a model is to be simulated, as files say it."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import diffrax
@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arguments import check_number, check_whole, output_times
 from .._errors import SimulationError, did_you_mean
+from .._types import MaybeNumbers
 from ..solvers import GeneralizedAlpha, RungeKutta4, TrapezoidalIndex2
 
 _METHODS: Mapping[str, Any] = {
@@ -32,15 +33,15 @@ class SimulationSettings:
     `atol`, of adaptive steps; `save_dt` [s], between outputs, or `save_times` [s], else there are 101; `max_steps`.
     """
 
-    t_end: float
-    t_start: float = 0.0
-    dt: float | None = None
+    t_end: float | int
+    t_start: float | int = 0.0
+    dt: float | int | None = None
     method: str = "auto"
-    spectral_radius: float | None = None
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    save_dt: float | None = None
-    save_times: Sequence[float] | None = None
+    spectral_radius: float | int | None = None
+    rtol: float | int = 1e-8
+    atol: float | int = 1e-10
+    save_dt: float | int | None = None
+    save_times: MaybeNumbers = None
     max_steps: int = 4096
 
     def __post_init__(self) -> None:
@@ -57,6 +58,7 @@ class SimulationSettings:
                 raise SimulationError(f"{name} = {step} must be > 0.")
         if not isinstance(self.method, str) or self.method not in _METHODS:
             raise SimulationError(f"there is no method {self.method!r}. {did_you_mean(self.method, _METHODS)}")
+        self._solver()
         if self.spectral_radius is not None and self.method != "generalized_alpha":
             raise SimulationError("spectral_radius is for method = 'generalized_alpha' only.")
         if self.save_dt is not None and self.save_times is not None:

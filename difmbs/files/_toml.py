@@ -1,6 +1,7 @@
 """TOML files: read with the lines on which elements begin, written with all digits."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -29,6 +30,7 @@ class Document:
     path: str
     content: dict[str, Any]
     lines: dict[Item, int]
+    sha256: str
 
     def where(self, key: str, i: int) -> str:
         line = f", line {self.lines[key, i]}" if (key, i) in self.lines else ""
@@ -41,10 +43,11 @@ class Document:
             raise FileError(f"{self.path}: write '{key}' as tables, each under a line [[{key}]].")
         return tables
 
-    def in_order(self, keys: list[str]) -> list[Item]:
-        """The tables of some keys as they follow each other in the file."""
-        items = [(key, i) for key in self.content if key in keys for i in range(len(self.tables(key)))]
-        return sorted(items, key=lambda item: self.lines[item]) if all(item in self.lines for item in items) else items
+    def in_order(self, keys: list[str]) -> list[tuple[str, int, dict[str, Any]]]:
+        """The tables of some keys as they follow each other in the file: key, number and table."""
+        found = [(key, i, table) for key in self.content if key in keys for i, table in enumerate(self.tables(key))]
+        certain = all((key, i) in self.lines for key, i, _ in found)
+        return sorted(found, key=lambda item: self.lines[item[:2]]) if certain else found
 
 
 def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
@@ -56,7 +59,7 @@ def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
         raise FileError(f"{path}: brackets are nested too deeply.") from None
     except ValueError as error:
         raise FileError(f"{path}: {error}.") from None
-    document = Document(str(path), content, _lines(text, content))
+    document = Document(str(path), content, _lines(text, content), hashlib.sha256(text.encode()).hexdigest())
     _check_schema(path, content)
     check_keys(f"{path}:", content, ["schema", *keys])
     return document

@@ -1,0 +1,62 @@
+"""difmbs examples: models to start from."""
+
+from pathlib import Path
+
+import click
+
+from ._running import Report, command
+
+
+@click.group("examples")
+def examples() -> None:
+    """Models to start from."""
+
+
+@examples.command("list")
+@command
+def list_examples(report: Report) -> int:
+    """Name the examples."""
+    found = {folder.name: _title(folder) for folder in _folders()}
+    for name, title in found.items():
+        report.say(f"{name:20} {title}")
+    report.say("Copy one with: difmbs examples copy NAME")
+    report.end(0, examples=found)
+    return 0
+
+
+@examples.command("copy")
+@click.argument("name")
+@click.option("--out", help="The folder to copy it to.  [default: NAME]")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@command
+def copy_example(report: Report, name: str, out: str | None, force: bool) -> int:
+    """Copy the example NAME into a folder."""
+    from .._errors import did_you_mean
+    from ..files import output_folder, replacing
+
+    folders = {folder.name: folder for folder in _folders()}
+    if name not in folders:
+        raise click.UsageError(f"there is no example '{name}'. {did_you_mean(name, folders)}")
+    files = [path for path in sorted(folders[name].rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    with output_folder(out or name, force=force) as folder:
+        for path in files:
+            target = folder / path.relative_to(folders[name])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target, force=force) as file:
+                file.write(path.read_bytes())
+    report.say(f"copied to {folder}. Try: difmbs simulate {folder}/model.toml")
+    report.end(0, out=str(folder), files=[str(path.relative_to(folders[name])) for path in files])
+    return 0
+
+
+def _folders() -> list[Path]:
+    """In an installed package they are inside of it, in the repository beside it."""
+    package = Path(__file__).parent.parent
+    inside, beside = package / "_examples", package.parent / "examples"
+    root = inside if inside.is_dir() else beside
+    return sorted(path.parent for path in root.glob("*/model.toml"))
+
+
+def _title(folder: Path) -> str:
+    """The first line of the model, a comment."""
+    return (folder / "model.toml").read_text().partition("\n")[0].lstrip("# ")

@@ -1,0 +1,193 @@
+"""What all commands have in common: starting JAX, signals, output, errors as one sentence and an exit code."""
+
+import functools
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+T = TypeVar("T")
+
+FAULT, USAGE, BAD_INPUT, STOPPED, NOT_CONVERGED, FAILED_CHECK = 1, 2, 3, 4, 5, 6
+_WORKER = "difmbs work"
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM."""
+
+
+class Report:
+    """Prints for people, or one JSON object at the end for programs."""
+
+    def __init__(self, as_json: bool, quiet: bool):
+        self.as_json, self.quiet = as_json, quiet
+        self.warnings: list[str] = []
+
+    def say(self, text: str) -> None:
+        if not (self.as_json or self.quiet):
+            click.echo(text)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+        if not self.quiet:
+            click.echo(f"warning: {text}", err=True)
+
+    def end(self, code: int, **result: Any) -> None:
+        if self.as_json:
+            said = {"exit_code": code, **result, "warnings": self.warnings}
+            click.echo(json.dumps(plain(said), indent=2, ensure_ascii=False))
+
+
+def command(function: Callable[..., int]) -> Callable[..., None]:
+    """A command from a function (report, ...) that returns an exit code; adds the options that all commands have."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+    @click.option("--debug", is_flag=True, help="Show where in the code an error comes from.")
+    @functools.wraps(function)
+    def wrapped(as_json: bool, quiet: bool, debug: bool, **arguments: Any) -> None:
+        report = Report(as_json, quiet)
+        signals: list[int] = []
+        try:
+            with _heard(signals), _warnings(report):
+                code = function(report, **arguments)
+        except click.ClickException:
+            raise
+        except BaseException as error:
+            if debug and not signals:
+                raise
+            code, said = _stopped(signals[0]) if signals else _explained(error)
+            click.echo(said, err=True)
+            report.end(code, error=said)
+        _leave(code)
+
+    return wrapped
+
+
+def start_jax() -> None:
+    """Double precision, and compiled programs kept for the next time."""
+    cache = cache_folder()
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.01")
+    # Errors raised from inside of programs keep them out of the cache; difmbs looks at their results itself.
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difmbs"
+
+
+def in_background(work: Callable[[], T]) -> T:
+    """The result of work that may be long inside of a compiled program, where no signal is heard.
+
+    It is done in a thread, so that Ctrl-C and SIGTERM end the command at once.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=_WORKER, daemon=True).start()
+    while True:
+        try:
+            return future.result(timeout=0.1)
+        except TimeoutError:
+            if future.done():
+                raise
+
+
+def installed(*packages: str) -> dict[str, str | None]:
+    """Their versions; None for those that are not there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    def version_of(package: str) -> str | None:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return None
+
+    return {package: version_of(package) for package in packages}
+
+
+def plain(value: Any) -> Any:
+    """Numbers, lists and dictionaries as JSON has them; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _stopped(number: int) -> tuple[int, str]:
+    return 128 + number, f"stopped by {signal.Signals(number).name}; nothing is left half written."
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """The exit code for an error, and the sentence."""
+    from .._errors import FileError, ModelError, ParameterError, SimulationError
+
+    if isinstance(error, FileError):
+        return (USAGE if error.output else BAD_INPUT), str(error)
+    if isinstance(error, SimulationError):
+        return (BAD_INPUT if error.status == "refused" else STOPPED), f"simulate: {error}"
+    if isinstance(error, ModelError | ParameterError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        return FAULT, "there is not enough memory."
+    first = (str(error).splitlines() or [""])[0][:200]
+    return FAULT, f"unexpected {type(error).__name__}: {first} This is a fault of difmbs; --debug shows where."
+
+
+def _leave(code: int) -> None:
+    if any(thread.name == _WORKER for thread in threading.enumerate()):
+        # The interpreter would wait for the compiled program.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+@contextmanager
+def _heard(signals: list[int]) -> Iterator[None]:
+    """Notes Ctrl-C and SIGTERM, because libraries may turn the exception into another one."""
+
+    def stop(number: int, _: Any) -> None:
+        signals.append(number)
+        raise Interrupted
+
+    # A shell lets commands in the background ignore Ctrl-C.
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _warnings(report: Report) -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, category, *_: (
+            report.warn(str(message)) if issubclass(category, UserWarning) else None
+        )
+        yield

@@ -1,0 +1,174 @@
+"""difmbs simulate: from a model file to a folder of results."""
+
+import dataclasses
+import json
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ._running import STOPPED, Report, command, in_background, installed, plain, start_jax
+
+
+@click.command("simulate")
+@click.argument("model")
+@click.option("--t-end", type=float, help="When it ends [s], instead of what the file says.")
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Such as spring.stiffness=3e3.")
+@click.option("--out", default="run", show_default=True, help="The folder for the results.")
+@click.option("--force", is_flag=True, help="Replace results that are there.")
+@command
+def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, ...], out: str, force: bool) -> int:
+    """Simulate MODEL, a .toml file, and write manifest.json, sensors.csv and solution.npz."""
+    start_jax()
+    from ..files import output_folder, read_model
+
+    described = read_model(model)
+    settings = _settings(model, described.simulation, t_end)
+    changes = _changes(given)
+    system = _changed(described.assemble(), changes)
+    with output_folder(out, force=force) as folder:
+        with _stopwatch() as seconds:
+            solution, health = in_background(lambda: _run(system, settings))
+        message = _message(solution)
+        said = {"status": solution.status, "message": message, "stats": solution.stats, "health": _numbers(health)}
+        _write(folder, solution, described, {"settings": settings.table(), "set": changes, **said}, force)
+    good = int(_reached(solution).sum())
+    report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
+    report.say(str(health) if health else "nothing was reached")
+    report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
+    report.say(f"written: {folder}/manifest.json, sensors.csv, solution.npz ({good} of {len(solution.t)} output times)")
+    if message:
+        click.echo(f"simulate: {message}", err=True)
+    code = STOPPED if message else 0
+    report.end(code, model=model, out=str(folder), outputs=good, **said, seconds=seconds)
+    return code
+
+
+def _settings(model: str, described: Any, t_end: float | None) -> Any:
+    from .._errors import FileError
+    from ..files import SimulationSettings
+
+    if t_end is None:
+        if described is None:
+            raise FileError(f"{model} has no table [simulation]. Add one with t_end, or pass --t-end.")
+        return described
+    return SimulationSettings(t_end) if described is None else dataclasses.replace(described, t_end=t_end)
+
+
+def _changes(given: tuple[str, ...]) -> dict[str, Any]:
+    """{"spring.stiffness": 3000.0} from "spring.stiffness=3e3"."""
+    changes = {}
+    for change in given:
+        name, equals, value = change.partition("=")
+        try:
+            changes[name.strip()] = tomllib.loads(f"x = {value}")["x"]
+        except (ValueError, RecursionError):
+            equals = ""
+        if not equals or "." not in name:
+            raise click.UsageError(f"--set takes NAME=VALUE such as spring.stiffness=3e3, got {change!r}.")
+    return changes
+
+
+def _changed(system: Any, changes: dict[str, Any]) -> Any:
+    from .._errors import ParameterError
+    from .._parameters import nest
+
+    try:
+        for name, value in changes.items():
+            system = system.with_params(nest({tuple(name.split(".")): value}))
+    except ParameterError as error:
+        raise click.UsageError(f"--set: {error}") from None
+    return system
+
+
+def _run(system: Any, settings: Any) -> tuple[Any, Any]:
+    import jax
+    import numpy as np
+
+    from .._simulate import simulate
+    from ..health import check
+
+    solution = jax.block_until_ready(simulate(system, throw=False, **settings.arguments()))
+    return solution, check(solution) if np.any(_reached(solution)) else None
+
+
+def _numbers(health: Any) -> dict[str, Any]:
+    names = ("position", "velocity", "acceleration", "worst", "balance", "quadrature")
+    return {name: getattr(health, name) for name in names} if health else {}
+
+
+def _reached(solution: Any) -> Any:
+    import numpy as np
+
+    return np.all(np.isfinite(np.asarray(solution.q)), axis=-1)
+
+
+def _message(solution: Any) -> str | None:
+    """Why it stopped early."""
+    from .._errors import SimulationError
+    from ..solution import raise_if_failed
+
+    try:
+        raise_if_failed(solution)
+    except SimulationError as error:
+        return str(error)
+    return None
+
+
+def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], force: bool) -> None:
+    """The manifest last: where it is, the others are whole."""
+    from ..files import replacing, save_result, write_table
+
+    save_result(solution, folder / "solution.npz", force=force)
+    write_table(folder / "sensors.csv", _columns(solution), force=force)
+    manifest = {
+        "schema": 1,
+        "model": {"file": described.document.path, "sha256": described.document.sha256},
+        "versions": installed("difmbs", "jax", "jaxlib", "diffrax", "equinox", "numpy"),
+        **said,
+    }
+    with replacing(folder / "manifest.json", force=force) as file:
+        file.write((json.dumps(plain(manifest), indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _columns(solution: Any) -> dict[str, Any]:
+    """Time and sensors, at the times that were reached, with a column for each number: "tip.x", "beads[3].x"."""
+    import numpy as np
+
+    from ..outputs import is_single
+
+    reached = _reached(solution)
+    columns = {"t": np.asarray(solution.t)[reached]}
+    for name in solution.system.structure.readings:
+        values = np.asarray(solution[name])[reached]
+        shape, single = values.shape[1:], is_single(solution.system, name)
+        for entry in np.ndindex(shape):
+            instance, inner = (entry[:0], entry) if single else (entry[:1], entry[1:])
+            is_vector = len(inner) == 1 and shape[-1] in (2, 3)
+            label = f".{'xyz'[inner[0]]}" if is_vector else "".join(f"[{i}]" for i in inner)
+            columns[name + "".join(f"[{i}]" for i in instance) + label] = values[(slice(None), *entry)]
+    return columns
+
+
+@contextmanager
+def _stopwatch() -> Iterator[dict[str, float]]:
+    """Seconds in all, and of compiling."""
+    import jax
+
+    seconds = {"all": 0.0, "compile": 0.0}
+
+    def count(event: str, duration_secs: float, **_: Any) -> None:
+        if event.endswith(("backend_compile_duration", "jaxpr_to_mlir_module_duration")):
+            seconds["compile"] += duration_secs
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    start = time.perf_counter()
+    try:
+        yield seconds
+    finally:
+        seconds["all"] = time.perf_counter() - start
+        jax.monitoring.unregister_event_duration_listener(count)
