@@ -97,6 +97,7 @@ from .design.objectives import LargestSize as LargestSize
 from .design.objectives import Limit as Limit
 from .design.objectives import Maximum as Maximum
 from .design.objectives import Mean as Mean
+from .design.objectives import MeanSquare as MeanSquare
 from .design.objectives import RootMeanSquare as RootMeanSquare
 from .design.objectives import SmoothMaximum as SmoothMaximum
 from .design.search import optimize as optimize

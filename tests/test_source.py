@@ -31,6 +31,7 @@ LEVELS = [
     {"_simulate", "statics", "_modes"},
     {"files"},
     {"identification"},
+    {"design"},
     {"__init__", "command"},
 ]
 

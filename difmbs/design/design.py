@@ -53,7 +53,9 @@ class Design:
     def params(self) -> dict[str, Any]:
         changed = dict(self.task.given)
         for target in self.task.targets:
-            changed[target.path] = put(changed[target.path], target, jnp.asarray(self.numbers)[jnp.asarray(target.slots[0])])
+            changed[target.path] = put(
+                changed[target.path], target, jnp.asarray(self.numbers)[jnp.asarray(target.slots[0])]
+            )
         return nest(changed)
 
     @property
@@ -66,11 +68,18 @@ class Design:
         for i, name in enumerate(self.names):
             lower, upper = self.unknowns.lower[i], self.unknowns.upper[i]
             at = " (at the bound)" if np.any(np.isclose(self.numbers[i], [lower, upper], rtol=1e-9, atol=0)) else ""
-            lines.append(f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}")
+            lines.append(
+                f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}"
+            )
         first = self.history[0].chi2 if self.history else np.nan
-        lines += ["", f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, at the start {first:.6g}"]
+        lines += [
+            "",
+            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, at the start {first:.6g}",
+        ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
         for limit, value in zip(self.task.limits, self.limits, strict=True):
-            sides = [f"at least {limit.lower:g}"] * (limit.lower is not None) + [f"at most {limit.upper:g}"] * (limit.upper is not None)
+            sides = [f"at least {limit.lower:g}"] * (limit.lower is not None) + [f"at most {limit.upper:g}"] * (
+                limit.upper is not None
+            )
             lines.append(f"  {name_of(limit.quantity)}: {value:.6g} ({' and '.join(sides)})")
         return "\n".join(lines)

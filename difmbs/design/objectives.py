@@ -15,8 +15,9 @@ from ..solution import Solution
 
 @dataclasses.dataclass(frozen=True)
 class AbstractQuantity(abc.ABC):
-    """`output`: a sensor or output variable such as "tip" or "spring.force"; `component`: which entry of it, None: all of
-    them; `weight` in a sum of objectives."""
+    """`output`: a sensor or output variable such as "tip" or "spring.force"; `component`: which entry of it, None: all
+    of them; `weight` in a sum of objectives.
+    """
 
     output: str
     component: int | None = None
@@ -25,6 +26,18 @@ class AbstractQuantity(abc.ABC):
     @abc.abstractmethod
     def entries(self, t: Any, values: Any) -> Any:
         """The numbers whose largest is the quantity, from the values of the output, with time along the first axis."""
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is never negative and zero only where nothing happens."""
+        return self.approach is not None and self.weight > 0
+
+    @property
+    def approach(self) -> "AbstractQuantity | None":
+        """A smooth quantity that is least nearby, on which the way to the optimum is shorter; None: the quantity
+        itself.
+        """
+        return None
 
     def read(self, solution: Solution) -> Any:
         values = solution[self.output]
@@ -48,15 +61,30 @@ class Maximum(AbstractQuantity):
 class LargestSize(AbstractQuantity):
     """The largest absolute value at the output times; exact, also where several are equally large."""
 
+    @property
+    def approach(self):
+        return MeanSquare(self.output, self.component, weight=self.weight)
+
     def entries(self, t, values):
         return jnp.concatenate([jnp.ravel(values), -jnp.ravel(values)])
 
 
-class RootMeanSquare(AbstractQuantity):
-    """The root of the mean square over time."""
+class MeanSquare(AbstractQuantity):
+    """The mean square over time, summed over the entries of the output."""
 
     def entries(self, t, values):
-        square = _mean(t, values**2)
+        return jnp.sum(_mean(t, values**2))
+
+
+class RootMeanSquare(AbstractQuantity):
+    """The root of the mean square over time, summed over the entries of the output."""
+
+    @property
+    def approach(self):
+        return MeanSquare(self.output, self.component, weight=self.weight)
+
+    def entries(self, t, values):
+        square = jnp.sum(_mean(t, values**2))
         return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
 
 
@@ -83,8 +111,9 @@ class Final(AbstractQuantity):
 
 @dataclasses.dataclass(frozen=True)
 class SmoothMaximum(AbstractQuantity):
-    """A smooth function close to the largest value, larger by less than `width` times the logarithm of the number of output
-    times: width * log(sum(exp(value / width)))."""
+    """A smooth function close to the largest value, larger by less than `width` times the logarithm of the number of
+    output times: width * log(sum(exp(value / width))).
+    """
 
     width: float = dataclasses.field(default=0.01, kw_only=True)
 
@@ -104,7 +133,9 @@ class Limit:
         if self.upper is None and self.lower is None:
             raise ParameterError(f"Limit({name_of(self.quantity)}) needs upper=, lower= or both.")
         if self.lower is not None and self.upper is not None and not self.lower <= self.upper:
-            raise ParameterError(f"Limit({name_of(self.quantity)}): lower = {self.lower} is above upper = {self.upper}.")
+            raise ParameterError(
+                f"Limit({name_of(self.quantity)}): lower = {self.lower} is above upper = {self.upper}."
+            )
 
 
 def _mean(t: Any, values: Any) -> Any:
@@ -125,7 +156,9 @@ def entries_of(quantity: Any, solution: Solution) -> Any:
         raise ParameterError(f"{name_of(quantity)}, a function of the solution, fails: {show_error(error)}") from error
     number = as_array(value)
     if not is_numbers(number) or number.shape != ():
-        raise ParameterError(f"{name_of(quantity)}, a function of the solution, must return one number, got {show(value)}.")
+        raise ParameterError(
+            f"{name_of(quantity)}, a function of the solution, must return one number, got {show(value)}."
+        )
     return jnp.reshape(number, 1)
 
 

@@ -1,9 +1,4 @@
-"""The search for the best design: sequential quadratic programming with exact derivatives.
-
-A largest value has a kink where two samples are equally large, and there optima like to be. So each objective that is one
-becomes an unknown of its own, which none of the samples may exceed: smooth inequalities, for which the method converges
-quadratically.
-"""
+"""The search for the best design: sequential quadratic programming with exact derivatives."""
 
 import dataclasses
 import os
@@ -25,12 +20,11 @@ from ..solution import Solution
 from ..system import System
 from .design import Design
 from .objectives import AbstractQuantity, Limit, check_quantity, name_of
+from .program import Program
 from .store import Log
 from .task import Task, evaluate, split, values_at
 
 Quantity = AbstractQuantity | Callable[[Solution], Any]
-_LOST = 1e6
-"""Times the first objective: what counts where the simulation fails, so that the search turns back."""
 
 
 def optimize(
@@ -48,7 +42,7 @@ def optimize(
     max_steps: int = 4096,
     limits: Sequence[Limit] = (),
     max_iterations: int = 100,
-    tolerance: float = 1e-10,
+    tolerance: float = 1e-9,
     starts: int = 1,
     seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
@@ -58,11 +52,11 @@ def optimize(
     """The unknowns for which the objective of a motion is least.
 
     **Arguments:** `objective`: `LargestSize`, `RootMeanSquare`, `Final` and so on of an output, or a function of the
-    solution, which should be smooth; of a list the sum; for the largest of something pass it with weight=-1; `unknowns`:
-    by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when objective and
-    limits change by less, relative; `starts`: so many starts are compared, the first one as given, the others at random in the
-    ranges, and the search goes on from the best three; `folder`, `resume`, `progress`: as in `identify`; the others: as in
-    `simulate`.
+    solution, which should be smooth; of a list the sum; for the largest of something pass it with weight=-1;
+    `unknowns`: by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when
+    objective and limits change by less, relative; `starts`: so many starts are compared, the first one as given, the
+    others at random in the ranges, and the search goes on from the best three; `folder`, `resume`, `progress`: as in
+    `identify`; the others: as in `simulate`.
 
     Ctrl-C ends it with the best design so far.
     """
@@ -77,7 +71,9 @@ def optimize(
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
     times = None if saveat is None or isinstance(saveat, diffrax.SaveAt) else tuple(np.asarray(saveat, float).tolist())
-    options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=times or saveat, rtol=rtol, atol=atol, max_steps=max_steps)
+    options = dict(
+        t0=t0, t1=t1, dt=dt, solver=solver, saveat=times or saveat, rtol=rtol, atol=atol, max_steps=max_steps
+    )
     paths = {*found.fixed, *(t.path for t in found.targets)}
     task = Task(
         system,
@@ -88,9 +84,15 @@ def optimize(
         tuple(limits),
         tuple(options.items()),
     )
-    search = Search(task, found, check_whole("max_iterations", max_iterations), tolerance, Lines(found.names, progress, "objective"))
+    search = Search(
+        task, found, check_whole("max_iterations", max_iterations), tolerance, Lines(found.names, progress, "objective")
+    )
     search.log = Log(folder, task, found, resume)
     return search.run(check_whole("starts", starts), seed)
+
+
+class _Nothing(Exception):  # noqa: N818 (not an error)
+    """There is nothing left to be gained."""
 
 
 @dataclasses.dataclass
@@ -107,7 +109,8 @@ class Search:
     best: tuple[float, float, Any] | None = None
     """Violation, objective and place of the best point so far."""
     sizes: list[int] = dataclasses.field(default_factory=list)
-    units: Any = None
+    compared: int = 0
+    """So many starts were only simulated."""
 
     def run(self, starts: int, seed: int) -> Design:
         scaling, unknowns = self.task.scaling, self.unknowns
@@ -115,11 +118,13 @@ class Search:
         self.sizes = self.task.sizes(jnp.asarray(first))
         status = "interrupted"
         try:
-            status = min((self._from(z) for z in self._starts(first, starts, seed)), key=lambda s: s != "converged")
+            status = min([self._from(z) for z in self._starts(first, starts, seed)], key=lambda s: s != "converged")
+        except _Nothing:
+            status = "converged"
         except KeyboardInterrupt:
             if self.best is None:
                 raise
-        assert self.best is not None  # noqa: S101 (the first evaluation is checked)
+        assert self.best is not None
         self.lines.end(status)
         z = self.best[2]
         entries, _ = self._at(z)
@@ -131,9 +136,9 @@ class Search:
             np.asarray(scaling.values(jnp.asarray(z))),
             status,
             dict(zip(map(name_of, self.task.objectives), values[:count], strict=True)),
-            tuple(values[count:]),
+            tuple(values[count : count + len(self.task.limits)]),
             tuple(self.history),
-            self.log.evaluations,
+            self.log.evaluations + self.compared,
         )
 
     def _starts(self, first: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
@@ -141,6 +146,7 @@ class Search:
             return [first]
         from ..identification.starts import drawn
 
+        self.compared = count
         many = drawn(self.unknowns, self.task.scaling, count, seed)
         objective, over = (np.asarray(x) for x in values_at(self.task, jnp.asarray(many)))
         # Those that meet the limits first.
@@ -159,8 +165,12 @@ class Search:
         objective = sum(values[:count])
         over = max(
             (
-                max(v - limit.upper if limit.upper is not None else 0, limit.lower - v if limit.lower is not None else 0, 0)
-                for v, limit in zip(values[count:], self.task.limits, strict=True)
+                max(
+                    v - limit.upper if limit.upper is not None else 0,
+                    limit.lower - v if limit.lower is not None else 0,
+                    0,
+                )
+                for v, limit in zip(values[count:], self.task.limits, strict=False)
             ),
             default=0.0,
         )
@@ -174,70 +184,45 @@ class Search:
         line = Iteration(len(self.history), objective, step, bool(better), numbers, self.log.seconds())
         self.history.append(line)
         self.lines.show(line)
+        # What cannot be negative is not made less than nothing.
+        sizes = all(isinstance(q, AbstractQuantity) and q.is_size for q in self.task.objectives)
+        if (
+            sizes
+            and self.best is not None
+            and self.best[0] == 0
+            and self.best[1] <= self.tolerance * self.history[0].chi2
+        ):
+            raise _Nothing
 
     def _from(self, z: np.ndarray) -> str:
         """One search; returns how it ended."""
         task, count = self.task, len(self.task.objectives)
-        entries, _ = self._at(z)
-        if not np.all(np.isfinite(np.concatenate(entries))):
-            raise SimulationError("the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why.")
+        if not np.all(np.isfinite(np.concatenate(self._at(z)[0]))):
+            raise SimulationError(
+                "the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why."
+            )
         self._note(z)
-        # Each objective that is the largest of several numbers is an unknown of its own, in units of its first value.
-        kinks = [k for k in range(count) if self.sizes[k] > 1]
-        tops = np.array([np.max(entries[k]) for k in kinks])
-        unit = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
-        n = z.size
-        smooth = [k for k in range(count) if self.sizes[k] == 1]
-        lost = _LOST * (1 + sum(abs(float(np.max(x))) for x in entries[:count]))
-        scale = max(sum(abs(float(np.max(x))) for x in entries[:count]), 1e-300)
+        last = count + len(task.limits)
+        if task.approaches:
+            z = self._descended(z, range(last, last + count))[0]
+        return self._descended(z, range(count))[1]
 
-        def sound(x):
-            entries, jacobians = self._at(x[:n])
-            good = all(np.all(np.isfinite(e)) for e in (*entries, *jacobians))
-            return (entries, jacobians) if good else None
-
-        def objective(x):
-            found = sound(x)
-            if found is None:
-                return lost / scale, np.zeros(x.size)
-            gradient = np.concatenate([sum((found[1][k][0] for k in smooth), np.zeros(n)), unit])
-            return (sum(float(found[0][k][0]) for k in smooth) + unit @ x[n:]) / scale, gradient / scale
-
-        def inequalities(x):
-            found = sound(x)
-            rows, slopes = [], []
-            for place, k in enumerate(kinks):
-                top = np.zeros((self.sizes[k], len(kinks)))
-                top[:, place] = 1
-                rows.append(x[n + place] - found[0][k] / unit[place] if found else np.full(self.sizes[k], -1.0))
-                slopes.append(np.concatenate([-found[1][k] / unit[place], top], axis=1) if found else np.zeros((self.sizes[k], x.size)))
-            for limit, k in zip(task.limits, range(count, len(self.sizes)), strict=True):
-                values, jacobian = (found[0][k], found[1][k]) if found else (np.zeros(self.sizes[k]), np.zeros((self.sizes[k], n)))
-                beside = np.zeros((self.sizes[k], len(kinks)))
-                if limit.upper is not None:
-                    size = max(abs(limit.upper), 1e-12)
-                    rows.append((limit.upper - values) / size if found else np.full(self.sizes[k], -1.0))
-                    slopes.append(np.concatenate([-jacobian / size, beside], axis=1))
-                if limit.lower is not None:
-                    # The largest of several numbers is at least this if the one that is largest now is.
-                    top, size = int(np.argmax(values)), max(abs(limit.lower), 1e-12)
-                    rows.append((values[top : top + 1] - limit.lower) / size if found else np.full(1, -1.0))
-                    slopes.append(np.concatenate([jacobian[top : top + 1] / size, beside[:1]], axis=1))
-            return np.concatenate(rows), np.concatenate(slopes)
-
-        constraints = []
-        if kinks or task.limits:
-            constraints = [dict(type="ineq", fun=lambda x: inequalities(x)[0], jac=lambda x: inequalities(x)[1])]
-        lower, upper = (task.scaling.inverse(b) for b in (self.unknowns.lower, self.unknowns.upper))
-        bounds = [*zip(lower, upper, strict=True), *((None, None) for _ in kinks)]
+    def _descended(self, z: np.ndarray, goals: range) -> tuple[np.ndarray, str]:
+        """From z to where the sum of some of the quantities is least."""
+        program = Program(self.task, self._at, self.sizes, goals, z)
+        lower, upper = (self.task.scaling.inverse(b) for b in (self.unknowns.lower, self.unknowns.upper))
+        bounds = [*zip(lower, upper, strict=True), *((None, None) for _ in program.kinks)]
+        constraint = dict(
+            type="ineq", fun=lambda x: program.inequalities(x)[0], jac=lambda x: program.inequalities(x)[1]
+        )
         result = minimize(
-            objective,
-            np.concatenate([z, tops / unit]),
+            program.objective,
+            program.start,
             jac=True,
             method="SLSQP",
             bounds=bounds,
-            constraints=constraints,
-            callback=lambda x: self._note(x[:n]),
+            constraints=[constraint] if program.kinks or self.task.limits else [],
+            callback=lambda x: self._note(x[: z.size]),
             options=dict(maxiter=self.most, ftol=self.tolerance),
         )
-        return {0: "converged", 9: "max_iterations"}.get(result.status, "stalled")
+        return result.x[: z.size], {0: "converged", 9: "max_iterations"}.get(result.status, "stalled")

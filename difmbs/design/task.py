@@ -27,12 +27,22 @@ class Task(eqx.Module):
     options: tuple[tuple[str, Any], ...] = eqx.field(static=True)
 
     def entries(self, z: Any) -> tuple[Any, ...]:
-        """For each objective and then each limit the numbers whose largest counts; and the values of the limits."""
+        """For each of the quantities the numbers whose largest counts."""
         values, given = self.scaling.values(z), dict(self.given)
         for target in self.targets:
             given[target.path] = put(given[target.path], target, values[jnp.asarray(target.slots[0])])
         solution = simulate(self.system.with_values(given), throw=False, **dict(self.options))
-        return tuple(entries_of(q, solution) for q in (*self.objectives, *(limit.quantity for limit in self.limits)))
+        return tuple(entries_of(q, solution) for q in self.quantities)
+
+    @property
+    def approaches(self) -> tuple[Any, ...]:
+        """The objectives on the way; none if that is not different from the objectives themselves."""
+        smooth = [getattr(q, "approach", None) for q in self.objectives]
+        return tuple(q if a is None else a for q, a in zip(self.objectives, smooth, strict=True)) if any(smooth) else ()
+
+    @property
+    def quantities(self) -> tuple[Any, ...]:
+        return (*self.objectives, *(limit.quantity for limit in self.limits), *self.approaches)
 
     def sizes(self, z: Any) -> list[int]:
         return [x.size for x in jax.eval_shape(self.entries, z)]
@@ -61,7 +71,7 @@ def values_at(task: Task, many: Any) -> Any:
         entries = task.entries(z)
         count = len(task.objectives)
         objective = sum(jnp.max(x) for x in entries[:count])
-        over = [violation(limit, x) for limit, x in zip(task.limits, entries[count:], strict=True)]
+        over = [violation(limit, x) for limit, x in zip(task.limits, entries[count:], strict=False)]
         return objective, jnp.max(jnp.stack(over), initial=0) if over else jnp.zeros_like(objective)
 
     return jax.vmap(one)(many)

@@ -111,8 +111,9 @@ class Unknowns:
 
     @property
     def scale(self) -> np.ndarray:
-        """The unit in which those that are not logarithmic are searched for."""
-        return np.where(self.start == 0, 1.0, np.abs(self.start))
+        """The unit in which those that are not logarithmic are searched for: half of the range, or the start."""
+        half = (self.upper - self.lower) / 2
+        return np.where(np.isfinite(half), half, np.where(self.start == 0, 1.0, np.abs(self.start)))
 
 
 def resolve(given: Mapping[str, Any], params: Mapping[Path, np.ndarray], experiments: tuple[str, ...]) -> Unknowns:

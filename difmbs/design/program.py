@@ -1,0 +1,74 @@
+"""A design task as a nonlinear program with smooth functions.
+
+A largest value has a kink where two samples are equally large, and there optima like to be. So each goal that is one
+becomes an unknown of its own, which none of the samples may exceed: smooth inequalities, for which sequential quadratic
+programming converges quadratically.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .task import Task
+
+_LOST = 1e6
+"""Times the first objective: what counts where the simulation fails, so that the search turns back."""
+
+At = Callable[[np.ndarray], tuple[list[np.ndarray], list[np.ndarray]]]
+
+
+class Program:
+    """The least sum of some quantities, `goals`, of a task. Its unknowns are z and the goals that have kinks, in units
+    of their first values; the objective is in units of its own.
+    """
+
+    def __init__(self, task: Task, at: At, sizes: list[int], goals: range, z: np.ndarray):
+        self._task, self._at, self._sizes, self._count = task, at, sizes, z.size
+        self.kinks = [k for k in goals if sizes[k] > 1]
+        self._smooth = [k for k in goals if sizes[k] == 1]
+        entries, _ = at(z)
+        tops = np.array([np.max(entries[k]) for k in self.kinks])
+        self._units = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
+        self._scale = max(sum(abs(float(np.max(entries[k]))) for k in goals), 1e-300)
+        self.start = np.concatenate([z, tops / self._units])
+
+    def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        found = self._sound(x)
+        if found is None:
+            return _LOST, np.zeros(x.size)
+        entries, jacobians = found
+        value = sum(float(entries[k][0]) for k in self._smooth) + self._units @ x[self._count :]
+        slope = sum((jacobians[k][0] for k in self._smooth), np.zeros(self._count))
+        return value / self._scale, np.concatenate([slope, self._units]) / self._scale
+
+    def inequalities(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What must not be negative, and its Jacobian."""
+        found = self._sound(x)
+        # Where the simulation fails, everything is violated.
+        entries, jacobians = found or (
+            [np.ones(n) for n in self._sizes],
+            [np.zeros((n, self._count)) for n in self._sizes],
+        )
+        rows, slopes = [], []
+
+        def add(values, by_z, by_tops=0.0):
+            rows.append(values if found else -np.ones_like(values))
+            slopes.append(np.concatenate([by_z, np.broadcast_to(by_tops, (len(values), len(self.kinks)))], axis=1))
+
+        for place, k in enumerate(self.kinks):
+            unit = self._units[place]
+            add(x[self._count + place] - entries[k] / unit, -jacobians[k] / unit, np.eye(len(self.kinks))[place])
+        for k, limit in enumerate(self._task.limits, len(self._task.objectives)):
+            if limit.upper is not None:
+                size = max(abs(limit.upper), 1e-12)
+                add((limit.upper - entries[k]) / size, -jacobians[k] / size)
+            if limit.lower is not None:
+                # Of several numbers the largest is large enough if the one that is largest now is.
+                top, size = [int(np.argmax(entries[k]))], max(abs(limit.lower), 1e-12)
+                add((entries[k][top] - limit.lower) / size, jacobians[k][top] / size)
+        return np.concatenate(rows), np.concatenate(slopes)
+
+    def _sound(self, x: np.ndarray) -> Any:
+        entries, jacobians = self._at(x[: self._count])
+        return (entries, jacobians) if all(np.all(np.isfinite(a)) for a in (*entries, *jacobians)) else None
