@@ -49,7 +49,8 @@ class Posed:
         return Problem(
             groups,
             scaling,
-            *(jnp.asarray(scaling.inverse(x)) for x in (unknowns.lower, unknowns.upper)),
+            jnp.asarray(scaling.inverse(unknowns.lower)),
+            jnp.asarray(scaling.inverse(unknowns.upper)),
             jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
             jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
             bool(np.any(known)),
@@ -116,7 +117,7 @@ def scaling_of(unknowns: Unknowns) -> Scaling:
 
 def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, Any]) -> dict[Path, np.ndarray]:
     """Gain, bias and delay of each channel, which may be unknowns like parameters of the model."""
-    found = {}
+    found: dict[Path, np.ndarray] = {}
     for channel in dict.fromkeys(n for e in experiments for n in e.channels):
         for parameter in CHANNEL_PARAMETERS:
             if (channel, parameter) in params:
@@ -197,7 +198,7 @@ class _Builder:
         """A group of one experiment."""
         where = f"experiment '{experiment.name}': "
         system, inputs = _with_inputs(where, self.system, experiment.inputs)
-        params = self.params | inputs
+        params = {**self.params, **inputs}
         given = {path: value for path, (value, _) in changed(experiment.params, params, where).items()}
         self._check_conflicts(where, experiment, params, targets)
         delays = dict(self.delays)
@@ -227,9 +228,8 @@ class _Builder:
 
     def _foreign(self, experiment: AbstractExperiment) -> set[Path]:
         """Gains, biases and delays of channels that an experiment does not have."""
-        return {p for p in self.params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS} - {
-            (n, p) for n in experiment.channels for p in CHANNEL_PARAMETERS
-        }
+        of_channels = {p for p in self.params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS}
+        return {p for p in of_channels if p[0] not in experiment.channels}
 
     def _check_conflicts(self, where, experiment, params, targets) -> None:
         taken = {(t.path, entry) for t in targets for entry in t.entries}

@@ -109,8 +109,7 @@ class Search:
                 state, problem, noise = self._searched(problem, state, free, noise)
         except KeyboardInterrupt:
             status = "interrupted"
-            stored = self.last or (problem, state, noise)
-            problem, state, noise = stored
+            problem, state, noise = self.last or (problem, state, noise)
         self.lines.end(status or lm.WORDS[int(state.code)])
         fit = finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
         return dataclasses.replace(fit, tried=tried)

@@ -33,7 +33,8 @@ def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
         of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)]
     )
     with replacing(Path(folder) / NAME, force=True) as file:
-        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **_arrays(stored.state))
+        arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
+        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
 
 
 def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State) -> Stored:
@@ -75,7 +76,3 @@ def fingerprint(posed: Posed) -> str:
 
 def _plain(line: Iteration) -> Any:
     return line.number, line.chi2, line.step, line.accepted, line.values, line.seconds
-
-
-def _arrays(state: lm.State) -> dict[str, np.ndarray]:
-    return {name: np.asarray(x) for name, x in state._asdict().items()}

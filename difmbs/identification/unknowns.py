@@ -177,21 +177,24 @@ class _Collected:
         self._aim(key, found, slots, tied.factor, tied.offset)
 
     def fix(self, key: str, fixed: Fixed) -> None:
-        for path, (value, entries) in changed({key: fixed.value}, self.params | self.fixed).items():
+        for path, (value, entries) in changed({key: fixed.value}, {**self.params, **self.fixed}).items():
             self._take(key, path, np.array(sorted(entries)))
             self.fixed[path] = value
 
     def finish(self) -> Unknowns:
         if not self.rows:
             raise ParameterError("there is no unknown: everything is fixed.")
-        limits = np.array([u.limits() for _, _, u in self.rows], float).T
-        priors = np.array([(start, np.inf) if u.prior is None else u.prior for _, start, u in self.rows], float).T
+        lower, upper = np.array([u.limits() for _, _, u in self.rows], float).T
+        priors = [(start, np.inf) if u.prior is None else u.prior for _, start, u in self.rows]
+        mean, deviation = np.array(priors, float).T
         return Unknowns(
             tuple(name for name, _, _ in self.rows),
             np.array([start for _, start, _ in self.rows], float),
-            *limits,
+            lower,
+            upper,
             np.array([u.logarithmic for _, _, u in self.rows]),
-            *priors,
+            mean,
+            deviation,
             tuple(self.targets),
             self.fixed,
         )
