@@ -25,16 +25,19 @@ WORDS = {RUNNING: "running", CONVERGED: "converged", STALLED: "stalled", TOO_MAN
 
 _SMALL_STEP = 1e-10
 """Of z, which is a logarithm or in units of the start: converged."""
-_SMALL_GAIN = 1e-12
-"""The part by which chi^2 can still be reduced, as far as the linearization knows: converged."""
-_SMALL_OFFSET = 0.05
-"""The relative offset of Bates and Watts: so many standard errors to the optimum do not matter."""
+_OFFSET, _OFFSET_REFUSED = 1e-4, 0.02
+"""The relative offset of Bates and Watts, so many standard errors to the optimum: converged; after a refused step."""
 _LEAST_DAMPING = 1e-14
 """So that what the data do not determine stays where it is."""
 _LARGEST_STEP = 0.5
 """Of logarithms, in one iteration. Without it, oscillations whose frequency is off are first flattened and then lost:
 the example with mass, stiffness and force takes 17 and 18 evaluations with it, 24 and 50 without.
 """
+
+_UNDETERMINED = 1e-6
+"""Of the sensitivities: directions with less do not keep the search from being finished."""
+_LOST = 10.0
+"""So many times too far wants an unknown to go that the data hardly determine."""
 
 
 class State(NamedTuple):
@@ -122,20 +125,24 @@ def _next(problem: Problem, at: State, free: Any) -> State:
     """The next trial point, or the end."""
     farthest = jnp.where(problem.scaling.logarithmic, _LARGEST_STEP, jnp.inf)
     lower, upper = jnp.maximum(problem.lower, at.z - farthest), jnp.minimum(problem.upper, at.z + farthest)
-    trial = jnp.clip(at.z + _shortened(at, farthest, _damped(at, free, at.g)), lower, upper)
-    # Those that meet a bound stay there, and the others make the best of it.
-    stopped = free & ((trial <= problem.lower) | (trial >= problem.upper))
-    moved = jnp.where(stopped, trial - at.z, 0)
-    step = _shortened(at, farthest, _damped(at, free & ~stopped, at.g + at.R @ moved))
-    trial = jnp.clip(at.z + moved + step, lower, upper)
+    wanted = _damped(at, free, at.g)
+    # Those that would cross a bound stop there, those that the data hardly determine go a little of their way, and the
+    # others make the best of it.
+    first = jnp.clip(at.z + _shortened(wanted, farthest), lower, upper)
+    lost = jnp.abs(wanted) > _LOST * farthest
+    stopped = free & ((first <= problem.lower) | (first >= problem.upper) | lost)
+    moved = jnp.where(stopped, jnp.clip(at.z + wanted, lower, upper) - at.z, 0)
+    others = _shortened(_damped(at, free & ~stopped, at.g + at.R @ moved), farthest)
+    trial = jnp.clip(at.z + moved + others, lower, upper)
     step = trial - at.z
-    still = _reach(at.g) - _reach(at.g + at.R @ step)
-    small = jnp.all(jnp.abs(step) <= _SMALL_STEP) | ((still >= 0) & (still <= _SMALL_GAIN * at.chi2))
-    # Where damping made the step small, because the error of the simulation hides what is still to be gained, the
-    # residuals tell: their part that the unknowns can reach, compared with the rest.
-    reachable = _reach(tall_qr(jnp.where(free, at.R, 0))[0].T @ at.g)
-    little = reachable <= _SMALL_OFFSET**2 * at.chi2 * at.z.size / at.predictions.size
-    done = small & (little | (at.damping <= 1e-3))
+    # The part of the residuals that the unknowns can take away, compared with the rest.
+    to_optimum = _damped(at._replace(damping=_UNDETERMINED**2), free, at.g)
+    reachable = jnp.maximum(_reach(at.g) - _reach(at.g + at.R @ to_optimum), 0)
+    offset = jnp.sqrt(reachable * at.predictions.size / (at.chi2 * at.z.size))
+    # A refused step so near to the optimum was refused because of the error of the simulation.
+    done = (offset <= _OFFSET) | (~at.accepted & (offset <= _OFFSET_REFUSED))
+    small = jnp.all(jnp.abs(step) <= _SMALL_STEP)
+    done = done | (small & (at.damping <= 1e-3))
     code = jnp.where(done, CONVERGED, jnp.where(small & ~at.accepted, STALLED, RUNNING))
     code = jnp.where(jnp.isfinite(at.chi2), code, STALLED)
     return at._replace(trial=trial, code=code)
@@ -148,11 +155,10 @@ def _damped(at: State, free: Any, g: Any) -> Any:
     return jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
 
 
-def _shortened(at: State, farthest: Any, step: Any) -> Any:
-    """As a whole, so that no unknown goes too far, but for those that hardly matter."""
-    effect = _lengths(at.R) * jnp.abs(step)
-    matters = effect > 1e-2 * jnp.max(effect)
-    return step / jnp.maximum(1, jnp.max(jnp.where(matters, jnp.abs(step) / farthest, 0)))
+def _shortened(step: Any, farthest: Any) -> Any:
+    """As a whole, so that no unknown goes too far, but for those that are lost anyway."""
+    share = jnp.abs(step) / farthest
+    return step / jnp.maximum(1, jnp.max(jnp.where(share > _LOST, 0, share)))
 
 
 def _reach(x: Any) -> Any:
