@@ -38,12 +38,9 @@ def _polar_tangent(primals, tangents):
 
 
 def cross(a: Vector3, b: Vector3) -> Vector3:
-    """a x b, by moving components round instead of picking them out: a third of the operations."""
-    return _next(a * _next(b) - _next(a) * b)
-
-
-def _next(x):
-    return jnp.concatenate([x[1:], x[:1]])
+    """a x b, with vectors written twice instead of components picked out: half of the operations."""
+    a, b = jnp.concatenate([a, a]), jnp.concatenate([b, b])
+    return a[1:4] * b[2:5] - a[2:5] * b[1:4]
 
 
 def multiply(matrix: Matrix3, vector: Vector3) -> Vector3:
@@ -148,8 +145,9 @@ class SpatialRotation(AbstractRotation):
 
     def apply(self, vector: Vector3) -> Vector3:
         w, u = self.quaternion[0], self.quaternion[1:]
-        twice = cross(u, vector) * (2 / jnp.sum(self.quaternion * self.quaternion))
-        return vector + w * twice + cross(u, twice)
+        # u x (u x r) = u (u r) - r (u u) in Rodrigues' formula.
+        turned = w * cross(u, vector) + u * jnp.sum(u * vector) - vector * jnp.sum(u * u)
+        return vector + turned * (2 / jnp.sum(self.quaternion * self.quaternion))
 
     def inverse(self) -> "SpatialRotation":
         return SpatialRotation(self.quaternion * jnp.array([1, -1, -1, -1], self.quaternion.dtype))
