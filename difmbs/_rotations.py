@@ -10,8 +10,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ._types import Matrix3, Quaternion, Scalar, Vector, Vector3
+
+_TILDE = np.moveaxis(np.cross(np.eye(3)[None], np.eye(3)[:, None]), -1, 0)
+"""Times u and summed over the last axis: the matrix [u] of the cross product u x."""
 
 
 def length_and_direction(x: Vector) -> tuple[Scalar, Vector]:
@@ -94,8 +98,8 @@ class AbstractRotation(eqx.Module):
         """What a user wants to see: the angle in the plane, the matrix in space."""
         return self.matrix()
 
-    def matrix(self) -> Matrix3:
-        return jnp.stack([self.apply(e) for e in jnp.eye(3, dtype=self.dtype)], axis=-1)
+    @abc.abstractmethod
+    def matrix(self) -> Matrix3: ...
 
 
 class NoRotation(AbstractRotation):
@@ -112,6 +116,9 @@ class NoRotation(AbstractRotation):
 
     def angle(self) -> Scalar:
         return jnp.zeros((), self.dtype)
+
+    def matrix(self) -> Matrix3:
+        return jnp.eye(3, dtype=self.dtype)
 
 
 class PlaneRotation(AbstractRotation):
@@ -130,6 +137,9 @@ class PlaneRotation(AbstractRotation):
     def angle(self) -> Scalar:
         return self.value
 
+    def matrix(self) -> Matrix3:
+        return jnp.stack([self.apply(e) for e in jnp.eye(3, dtype=self.dtype)], axis=-1)
+
     def reading(self):
         return self.value
 
@@ -144,10 +154,15 @@ class SpatialRotation(AbstractRotation):
         return self.quaternion.dtype
 
     def apply(self, vector: Vector3) -> Vector3:
+        # The same matrix for all points: half of the operations of a formula for one.
+        return multiply(self.matrix(), vector)
+
+    def matrix(self) -> Matrix3:
+        """Rodrigues' formula, 1 + 2 (w [u] + [u] [u]) / |q|^2 with [u] [u] = u u^T - u^T u."""
         w, u = self.quaternion[0], self.quaternion[1:]
-        # u x (u x r) = u (u r) - r (u u) in Rodrigues' formula.
-        turned = w * cross(u, vector) + u * jnp.sum(u * vector) - vector * jnp.sum(u * u)
-        return vector + turned * (2 / jnp.sum(self.quaternion * self.quaternion))
+        one, tilde = jnp.eye(3, dtype=u.dtype), jnp.sum(jnp.asarray(_TILDE, u.dtype) * u[None, None], axis=-1)
+        turned = w * tilde + u[:, None] * u[None] - jnp.sum(u * u) * one
+        return one + turned * (2 / jnp.sum(self.quaternion * self.quaternion))
 
     def inverse(self) -> "SpatialRotation":
         return SpatialRotation(self.quaternion * jnp.array([1, -1, -1, -1], self.quaternion.dtype))
