@@ -165,9 +165,13 @@ class Local(eqx.Module):
         """What is exerted if it is on."""
         return tree if self.on is None else jax.tree.map(lambda x: jnp.where(self.on, x, off), tree)
 
+    def _still(self) -> tuple[Any, ...]:
+        """No flow, without computing one."""
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self.flow))
+
     def position_residual(self, t):
         """c(t, q) of a constraint on positions."""
-        return self.law.residual(t, self.config(), jax.tree.map(jnp.zeros_like, self.flow()))
+        return self.law.residual(t, self.config(), self._still())
 
     def velocity_residual(self, t):
         """dc/dt of a constraint on positions, or the residual of one on velocities."""
@@ -177,7 +181,7 @@ class Local(eqx.Module):
         """The same of what markers deliver; `motion`: rates of the configuration, or flows to a law on velocities."""
         if self.law.on_velocity:
             return self.law.residual(t, config, motion)
-        still = jax.tree.map(jnp.zeros_like, self.flow())
+        still = self._still()
         return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))[1]
 
     def constraint_jacobian(self, t) -> tuple[Any, ...]:
