@@ -72,8 +72,9 @@ class Marker(eqx.Module):
 
 
 class AbstractPort(eqx.Module):
-    """`place` is the configuration of a marker of a body with coordinates q; `flow` its rate, linear in v.
+    """`place` is the configuration of a marker of a body with coordinates q; `flow` its motion, linear in v.
 
+    `rate` is d/dt of the configuration, `changes` are d/dt of `rate` and of `flow` while v changes by a.
     `turning`: the marker's body must be able to turn.
     """
 
@@ -86,6 +87,12 @@ class AbstractPort(eqx.Module):
     @abc.abstractmethod
     def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any: ...
 
+    @abc.abstractmethod
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any: ...
+
+    @abc.abstractmethod
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]: ...
+
 
 class Point(AbstractPort):
     turning: bool = eqx.field(default=False, static=True)
@@ -94,7 +101,13 @@ class Point(AbstractPort):
         return body.point(q, marker.point)
 
     def flow(self, body, marker, q, v):
-        return jax.jvp(lambda q: body.point(q, marker.point), (q,), (body.rate(q, v),))[1]
+        return body.point_velocity(q, v, marker.point)
+
+    def rate(self, body, marker, q, v):
+        return self.flow(body, marker, q, v)
+
+    def changes(self, body, marker, q, v, a):
+        return (body.point_acceleration(q, v, a, marker.point),) * 2
 
 
 class Frame(AbstractPort):
@@ -105,6 +118,12 @@ class Frame(AbstractPort):
 
     def flow(self, body, marker, q, v):
         return Twist(Point().flow(body, marker, q, v), body.angular_velocity(q, v))
+
+    def rate(self, body, marker, q, v):
+        return _rate(self, body, marker, q, v)
+
+    def changes(self, body, marker, q, v, a):
+        return _changes(self, body, marker, q, v, a)
 
 
 class Planar(AbstractPort):
@@ -122,6 +141,12 @@ class Planar(AbstractPort):
 
         return PlanarTwist(*jax.jvp(configuration, (q,), (body.rate(q, v),))[1])
 
+    def rate(self, body, marker, q, v):
+        return _rate(self, body, marker, q, v)
+
+    def changes(self, body, marker, q, v, a):
+        return _changes(self, body, marker, q, v, a)
+
 
 class Coordinates(AbstractPort):
     """All coordinates of a body, or one of them."""
@@ -134,6 +159,23 @@ class Coordinates(AbstractPort):
 
     def flow(self, body, marker, q, v):
         return _selected(marker, body.rate(q, v))
+
+    def rate(self, body, marker, q, v):
+        return self.flow(body, marker, q, v)
+
+    def changes(self, body, marker, q, v, a):
+        return (_selected(marker, jax.jvp(body.rate, (q, v), (body.rate(q, v), a))[1]),) * 2
+
+
+def _rate(port: AbstractPort, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
+    return jax.jvp(lambda q: port.place(body, marker, q), (q,), (body.rate(q, v),))[1]
+
+
+def _changes(port: AbstractPort, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
+    def both(q, v):
+        return port.rate(body, marker, q, v), port.flow(body, marker, q, v)
+
+    return jax.jvp(both, (q, v), (body.rate(q, v), a))[1]
 
 
 def _selected(marker: Marker, x: Vector) -> Vector:

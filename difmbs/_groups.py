@@ -146,8 +146,8 @@ class Local(eqx.Module):
     def flow(self) -> tuple[Any, ...]:
         return tuple(p.flow(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, self.v, strict=True))
 
-    def rates(self) -> tuple[Any, ...]:
-        return tuple(b.rate(q, v) for b, q, v in zip(self.bodies, self.q, self.v, strict=True))
+    def config_rate(self) -> tuple[Any, ...]:
+        return tuple(p.rate(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, self.v, strict=True))
 
     def pull_back(self, effort) -> tuple[Any, ...]:
         """Generalized forces that do the same work as the efforts at the markers: the transposed flow map."""
@@ -165,17 +165,24 @@ class Local(eqx.Module):
         """What is exerted if it is on."""
         return tree if self.on is None else jax.tree.map(lambda x: jnp.where(self.on, x, off), tree)
 
+    def _still(self) -> tuple[Any, ...]:
+        """No flow, without computing one."""
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self.flow))
+
     def position_residual(self, t):
         """c(t, q) of a constraint on positions."""
-        return self.law.residual(t, self.config(), jax.tree.map(jnp.zeros_like, self.flow()))
+        return self.law.residual(t, self.config(), self._still())
 
     def velocity_residual(self, t):
         """dc/dt of a constraint on positions, or the residual of one on velocities."""
+        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())
+
+    def _of_motion(self, t, config, motion):
+        """The same of what markers deliver; `motion`: rates of the configuration, or flows to a law on velocities."""
         if self.law.on_velocity:
-            return self.law.residual(t, self.config(), self.flow())
-        return jax.jvp(
-            lambda t, q: self.at(q, self.v).position_residual(t), (t, self.q), (jnp.ones_like(t), self.rates())
-        )[1]
+            return self.law.residual(t, config, motion)
+        still = self._still()
+        return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))[1]
 
     def constraint_jacobian(self, t) -> tuple[Any, ...]:
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
@@ -191,18 +198,15 @@ class Local(eqx.Module):
 
     def acceleration_residual(self, t, acceleration):
         """d/dt of `velocity_residual` while the velocity coordinates change at this rate."""
-        return jax.jvp(
-            lambda t, q, v: self.at(q, v).velocity_residual(t),
-            (t, self.q, self.v),
-            (jnp.ones_like(t), self.rates(), acceleration),
-        )[1]
+        motion = self.flow() if self.law.on_velocity else self.config_rate()
+        parts = zip(self.ports, self.bodies, self.markers, self.q, self.v, acceleration, strict=True)
+        change = tuple(port.changes(*x)[self.law.on_velocity] for port, *x in parts)
+        rates = (jnp.ones_like(t), self.config_rate(), change)
+        return jax.jvp(self._of_motion, (t, self.config(), motion), rates)[1]
 
     def acceleration_bias(self, t):
         """gamma of G v' = gamma, the acceleration level."""
-        _, change = jax.jvp(
-            lambda t, q: self.at(q, self.v).velocity_residual(t), (t, self.q), (jnp.ones_like(t), self.rates())
-        )
-        return -change
+        return -self.acceleration_residual(t, jax.tree.map(jnp.zeros_like, self.v))
 
     def force_jacobian(self, t) -> tuple[Any, Any]:
         """Blocks [marker i][marker j] of the derivatives of `force`.

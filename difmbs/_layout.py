@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._groups import Slot
 from ._index import Index
@@ -44,10 +45,12 @@ class Share:
     places: tuple[Place, ...]
 
     def blocks(self, jacobian: Any, size: int) -> list[Any]:
-        """The blocks of one instance, for all pairs of its places, from its Jacobian by parts."""
+        """The blocks of one instance, for all pairs of its places, from its Jacobian by parts (None: zero)."""
 
         def block(a: Place, b: Place) -> Any:
-            return sum(padded(jacobian[i][j], m, n, size) for i, m in a.parts for j, n in b.parts)
+            parts = [(jacobian[i][j], m, n) for i, m in a.parts for j, n in b.parts]
+            found = [padded(*part, size) for part in parts if part[0] is not None]
+            return sum(found[1:], found[0]) if found else jnp.zeros((size, size), jacobian[-1][0].dtype)
 
         return [block(a, b) for a in self.places for b in self.places]
 
@@ -256,4 +259,5 @@ class Builder:
 def padded(block: Any, row: int, column: int, size: int) -> Any:
     """A block, or an array of them, at a place in an otherwise empty one of full size."""
     m, n = block.shape[-2:]
-    return jnp.pad(block, [(0, 0)] * (block.ndim - 2) + [(row, size - row - m), (column, size - column - n)])
+    widths = [(0, 0, 0)] * (block.ndim - 2) + [(row, size - row - m, 0), (column, size - column - n, 0)]
+    return lax.pad(block, jnp.zeros((), block.dtype), widths)

@@ -137,7 +137,7 @@ class AbstractProblem(eqx.Module):
         return jax.jacfwd(lambda x: self.inertia(body, data, x))(x)
 
     def own_jacobian(self, held: Local, multiplier: Any = None) -> Any:
-        """Of one connector: rows and columns by marker, and last those of the multipliers."""
+        """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
         if multiplier is None:
             return jax.jacfwd(lambda x: self._of_force(held.at(held.q, x)))(held.v)
 
@@ -263,12 +263,11 @@ def relative(change: Any, to: Any) -> Any:
 
 
 def _saddle(held: Local, jacobian: tuple[Any, ...]) -> list[list[Any]]:
-    """[0 G^T; G 0] by marker; [0 0; 0 1] where the constraint is switched off."""
+    """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
     jacobian = held.switched(jacobian)
-    zeros = [[jnp.zeros((a.shape[1], b.shape[1]), a.dtype) for b in jacobian] for a in jacobian]
-    equations = jacobian[0].shape[0]
-    corner = held.switched(jnp.zeros((equations, equations), jacobian[0].dtype), jnp.eye(equations))
-    return [*([*row, g.T] for row, g in zip(zeros, jacobian, strict=True)), [*jacobian, corner]]
+    eye = jnp.eye(jacobian[0].shape[0], dtype=jacobian[0].dtype)
+    corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
+    return [*([*(None for _ in jacobian), g.T] for g in jacobian), [*jacobian, corner]]
 
 
 def _negative(tree: Any) -> Any:

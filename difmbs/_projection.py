@@ -54,7 +54,7 @@ def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     def again(state, _):
         return settle(system, t, *state), None
 
-    (q1, v1), _ = lax.scan(again, (q, v), length=_ROUNDS)
+    (q1, v1), _ = lax.scan(jax.checkpoint(again), (q, v), length=_ROUNDS)
     still = [lax.stop_gradient(x) for x in (q1, v1, q, v)]
     small = jnp.finfo(q.dtype).eps ** 0.5
     speed = jnp.max(jnp.abs(jnp.concatenate([still[1], still[3]])))

@@ -25,7 +25,7 @@ from ._projection import consistent, meets, settle
 from ._replay import integrate
 from ._status import Status
 from ._types import Params
-from .equations import split
+from .equations import accelerations, split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, RungeKutta4, one_step
 from .system import System
@@ -117,7 +117,11 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
         start_moved=start.moved,
         start_turned=start.turned,
     )
-    return Solution(system, jnp.asarray(times, q.dtype), q, v, code, stats, run.on, run.moments)
+    t, known = jnp.asarray(times, q.dtype), None
+    if system.constrained and not system.redundant:
+        # Once for all outputs that will be read: each would compile the equations of motion and their derivative.
+        known = jax.vmap(lambda on, *x: accelerations(system.switched(on), *x))(run.on, t, q, v)
+    return Solution(system, t, q, v, code, stats, run.on, run.moments, known)
 
 
 def _kept(method: Fixed | Adaptive, system: System, on: Any, t: Any, q: Any, v: Any) -> Any:

@@ -4,9 +4,7 @@ import abc
 import dataclasses
 from typing import Any, ClassVar
 
-import jax
-
-from ._frames import Marker, Point
+from ._frames import Marker
 from ._types import Vector
 
 
@@ -36,7 +34,7 @@ class Velocity(AbstractSensor):
 
     @staticmethod
     def read(body, marker, q, v, acceleration):
-        return Point().flow(body, marker, q, v)
+        return body.point_velocity(q, v, marker.point)
 
 
 class Acceleration(AbstractSensor):
@@ -46,7 +44,7 @@ class Acceleration(AbstractSensor):
 
     @staticmethod
     def read(body, marker, q, v, acceleration):
-        return jax.jvp(lambda q, v: Point().flow(body, marker, q, v), (q, v), (body.rate(q, v), acceleration))[1]
+        return body.point_acceleration(q, v, acceleration, marker.point)
 
 
 class Rotation(AbstractSensor):

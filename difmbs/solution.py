@@ -31,6 +31,8 @@ class Solution(eqx.Module):
     stats: dict[str, Any]
     on: Any = None
     moments: Any = None
+    accelerations: Any = None
+    """Accelerations and multipliers at the output times; None: computed where an output needs them."""
 
     @property
     def events(self) -> dict[str, Any]:
@@ -60,7 +62,8 @@ class Solution(eqx.Module):
     def outputs(self, i: int) -> Outputs:
         """All named outputs at the i-th output time, of a single simulation."""
         system = self.system if self.on is None else self.system.switched(self.on[i])
-        return Outputs(system, self.t[i], self.q[i], self.v[i])
+        known = jax.tree.map(lambda x: x[i], self.accelerations)
+        return Outputs(system, self.t[i], self.q[i], self.v[i], accelerations=known)
 
 
 @eqx.filter_jit
@@ -69,8 +72,8 @@ def _read(solution: Solution, name: str) -> Any:
         # A batch, whose members have parameters of their own.
         return eqx.filter_vmap(_read)(solution, name)
     system = solution.system
-    read = lambda on, *state: Outputs(system.switched(on), *state)[name]
-    return jax.vmap(read)(solution.on, solution.t, solution.q, solution.v)
+    read = lambda on, known, *state: Outputs(system.switched(on), *state, accelerations=known)[name]
+    return jax.vmap(read)(solution.on, solution.accelerations, solution.t, solution.q, solution.v)
 
 
 def raise_if_failed(solution: Solution) -> None:

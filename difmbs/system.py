@@ -55,6 +55,11 @@ class System(eqx.Module):
     def constrained(self) -> bool:
         return any(group.active for group in self.structure.constraints)
 
+    @property
+    def redundant(self) -> bool:
+        """Whether some constraints repeat what others fix."""
+        return any(coupling.exponents is not None for coupling in self.structure.couplings)
+
     # Parameters
 
     def params(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from .._frames import BodyPose
@@ -41,6 +42,13 @@ class AbstractBody(eqx.Module):
     @abc.abstractmethod
     def point(self, q: Vector, point: Vector3 | None) -> Vector3:
         """World position of a body-fixed point."""
+
+    @abc.abstractmethod
+    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3: ...
+
+    @abc.abstractmethod
+    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
+        """While the velocity coordinates change by a."""
 
     @abc.abstractmethod
     def rate(self, q: Vector, v: Vector) -> Vector:
@@ -81,3 +89,9 @@ class AbstractFlatBody(AbstractBody):
 
     def retract(self, q, dq):
         return q + dq
+
+    def point_velocity(self, q, v, point):
+        return jax.jvp(lambda q: self.point(q, point), (q,), (v,))[1]
+
+    def point_acceleration(self, q, v, a, point):
+        return jax.jvp(lambda q, v: self.point_velocity(q, v, point), (q, v), (v, a))[1]

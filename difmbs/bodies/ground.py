@@ -29,6 +29,12 @@ class Ground(AbstractBody):
     def point(self, q, point):
         return point
 
+    def point_velocity(self, q, v, point):
+        return jnp.zeros_like(point)
+
+    def point_acceleration(self, q, v, a, point):
+        return jnp.zeros_like(point)
+
     def rate(self, q, v):
         return v
 

@@ -64,6 +64,13 @@ class RigidBody(AbstractBody):
     def point(self, q, point):
         return q[:3] + SpatialRotation(q[3:]).apply(point - self.center_of_mass)
 
+    def point_velocity(self, q, v, point):
+        return v[:3] + SpatialRotation(q[3:]).apply(cross(v[3:], point - self.center_of_mass))
+
+    def point_acceleration(self, q, v, a, point):
+        arm = point - self.center_of_mass
+        return a[:3] + SpatialRotation(q[3:]).apply(cross(a[3:], arm) + cross(v[3:], cross(v[3:], arm)))
+
     def rate(self, q, v):
         return jnp.concatenate([v[:3], quaternion_rate(q[3:], v[3:])])
 

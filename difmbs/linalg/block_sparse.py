@@ -56,25 +56,26 @@ class Elimination:
 
         def step(s, carry):
             matrix, columns, factors = carry
-            inverted = inverse(_at(matrix, pivot[s]))
+            inverted = inverse(_at(matrix, _at(pivot, s)))
 
             def edge(e, carry):
                 matrix, columns, rows, scaled = carry
-                column = _at(matrix, lower[e])
-                rows = _put(rows, matmul(inverted, _at(matrix, upper[e])), e)
+                column = _at(matrix, _at(lower, e))
+                rows = _put(rows, matmul(inverted, _at(matrix, _at(upper, e))), e)
                 return matrix, _put(columns, column, e), rows, _put(scaled, matmul(column, inverted), e)
 
             def update(u, carry):
                 matrix, columns, rows, scaled = carry
-                change = matmul(_at(columns, left[u]), _at(rows, right[u]))
-                return _put(matrix, _at(matrix, target[u]) - change, target[u]), columns, rows, scaled
+                change = matmul(_at(columns, _at(left, u)), _at(rows, _at(right, u)))
+                block = _at(target, u)
+                return _put(matrix, _at(matrix, block) - change, block), columns, rows, scaled
 
             carry = (matrix, columns, factors.upper, factors.lower)
             if len(self.upper):
-                carry = lax.fori_loop(first[s], first[s + 1], edge, carry)
-                carry = lax.fori_loop(first_update[s], first_update[s + 1], update, carry)
+                carry = lax.fori_loop(_at(first, s), _at(first, s + 1), edge, carry)
+                carry = lax.fori_loop(_at(first_update, s), _at(first_update, s + 1), update, carry)
             matrix, columns, rows, scaled = carry
-            return matrix, columns, Factors(_put(factors.inverses, inverted, pivot[s]), rows, scaled)
+            return matrix, columns, Factors(_put(factors.inverses, inverted, _at(pivot, s)), rows, scaled)
 
         edges = jnp.zeros((len(self.upper), size, size), matrix.dtype)
         empty = Factors(jnp.zeros((self.nodes, size, size), matrix.dtype), edges, edges)
@@ -96,11 +97,13 @@ class Elimination:
         last = len(self.source) - 1
 
         def push(e, x):
-            return _put(x, _at(x, neighbour[e]) - matvec(_at(down, e), _at(x, source[e])), neighbour[e])
+            a, b = _at(source, e), _at(neighbour, e)
+            return _put(x, _at(x, b) - matvec(_at(down, e), _at(x, a)), b)
 
         def pull(i, x):
             e = last - i
-            return _put(x, _at(x, source[e]) - matvec(_at(up, e), _at(x, neighbour[e])), source[e])
+            a, b = _at(source, e), _at(neighbour, e)
+            return _put(x, _at(x, a) - matvec(_at(up, e), _at(x, b)), a)
 
         if last >= 0:
             x = lax.fori_loop(0, last + 1, push, x)
@@ -113,8 +116,8 @@ def _constants(*tables):
 
 
 def _at(x, i):
-    return lax.dynamic_index_in_dim(x, i, 0, keepdims=False)
+    return lax.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
 def _put(x, row, i):
-    return lax.dynamic_update_index_in_dim(x, row, i, 0)
+    return lax.dynamic_update_index_in_dim(x, row, i, 0, allow_negative_indices=False)

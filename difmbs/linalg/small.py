@@ -19,9 +19,13 @@ def inverse(a):
     numbers = jnp.arange(len(a))
 
     def eliminate(k, a):
-        row, column = lax.dynamic_slice_in_dim(a, k, 1, 0), lax.dynamic_slice_in_dim(a, k, 1, 1)
-        pivot, here = lax.dynamic_slice_in_dim(row, k, 1, 1), numbers == k
+        row, column, here = _slice(a, k, 0), _slice(a, k, 1), numbers == k
+        pivot = _slice(row, k, 1)
         row = jnp.where(here[None, :], 1, row) / pivot
         return jnp.where(here[:, None], row, jnp.where(here[None, :], 0, a) - column * row)
 
     return lax.fori_loop(0, len(a), eliminate, a)
+
+
+def _slice(a, k, axis):
+    return lax.dynamic_slice_in_dim(a, k, 1, axis, allow_negative_indices=False)
