@@ -37,5 +37,8 @@ def _stepped(problem: Problem, z: Any, memory: Any, update: Any) -> Any:
     chi2, gradient = jax.value_and_grad(lambda z: jnp.sum(problem.residuals(z)[0] ** 2))(z)
     # Per sample, so that learning rates do not depend on how many there are.
     count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))
-    change, memory = update(gradient / count, memory, z)
-    return chi2, gradient, jnp.clip(optax.apply_updates(z, change), problem.lower, problem.upper), memory
+    # Optimizers multiply counts of steps by fractions.
+    with jax.numpy_dtype_promotion("standard"):
+        change, memory = update(gradient / count, memory, z)
+        z = optax.apply_updates(z, change)
+    return chi2, gradient, jnp.clip(z, problem.lower, problem.upper), memory

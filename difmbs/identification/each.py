@@ -106,7 +106,7 @@ def _check(posed: Posed) -> None:
 
 
 def _collected(posed: Posed, problem: Problem, state: lm.State) -> Fits:
-    values = np.asarray(problem.scaling.values(state.z))
+    values = np.asarray(jax.vmap(problem.scaling.values)(state.z))
     code, chi2 = np.asarray(state.code), np.asarray(state.chi2)
     weights = np.concatenate([np.asarray(w).reshape(len(code), -1) for w in problem.groups[0].weights.values()], axis=1)
     freedom = np.sum(weights > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0)) - values.shape[1]

@@ -353,7 +353,7 @@ def _component(values: Any, component: Any, axis: int = 1) -> Any:
 def _interpolated(values: Any, place: Any) -> Any:
     """Values between equally spaced ones, through the six that are nearest: the error falls with the sixth power."""
     first = jnp.clip(jnp.floor(place).astype(int) - 2, 0, values.shape[0] - 6)
-    s = place - first
+    s = place - first.astype(place.dtype)
     total = jnp.zeros(())
     for i in range(6):
         factor = jnp.ones_like(s)

@@ -151,7 +151,7 @@ def _next(problem: Problem, at: State, free: Any) -> State:
 def _damped(at: State, free: Any, g: Any) -> Any:
     """The step d that makes |g + R d|^2 + damping |scale d|^2 least."""
     scale = jnp.where(free & (at.scale > 0), at.scale, 1)
-    Q, T = tall_qr(jnp.concatenate([jnp.where(free, at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
+    Q, T = tall_qr(jnp.concatenate([jnp.where(free[None], at.R, 0), jnp.diag(jnp.sqrt(at.damping) * scale)]))
     return jnp.where(free, -jax.scipy.linalg.solve_triangular(T, Q[: g.size].T @ g), 0)
 
 

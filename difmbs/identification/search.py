@@ -102,7 +102,7 @@ class Search:
                 z, tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
             if optimizer is not None and not resume:
-                z = descended(problem, z, optimizer, self.most, lambda *line: self._note(problem, *line))
+                z = descended(problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line)))
                 state = lm.one_iteration(problem, lm.begin(problem, z), free)
                 status = "finished"
             else:
@@ -124,24 +124,25 @@ class Search:
                 if not self.history:
                     _check_start(self.posed, problem, state)
                 step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
-                self._note(problem, state.z, float(state.chi2), step, bool(state.accepted))
+                line = self._noted(problem, state.z, float(state.chi2), step, bool(state.accepted))
                 if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
                     state = state._replace(code=jnp.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
                 if self.folder is not None:
                     store(self.folder, self.posed, Stored(state, noise, tuple(self.history)))
+                self.lines.show(line)
             found = estimated_noise(self.posed, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):
                 return state, problem, noise
             noise, problem = found, self.posed.problem(found)
             state = lm.begin(problem, state.z)
 
-    def _note(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> None:
+    def _noted(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
         values = tuple(np.asarray(problem.scaling.values(z)).tolist())
         seconds = time.perf_counter() - self.begun
         line = Iteration(len(self.history), chi2, step, accepted, values, seconds)
         self.history.append(line)
-        self.lines.show(line)
+        return line
 
 
 def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:

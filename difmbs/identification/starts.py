@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -36,7 +37,7 @@ def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):
         raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
-    values = lambda z: np.asarray(problem.scaling.values(z))[order]
+    values = lambda z: np.asarray(jax.vmap(problem.scaling.values)(z))[order]
     return state.z[order[0]], Tried(values(starts), values(state.z), np.asarray(state.chi2)[order])
 
 

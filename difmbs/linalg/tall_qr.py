@@ -15,10 +15,10 @@ def tall_qr(A):
     count, eps = A.shape[1], jnp.finfo(A.dtype).eps
     length = jnp.sqrt(jnp.sum(A * A, axis=0))
     one = jnp.eye(count, dtype=A.dtype)
-    Q, R = A / jnp.where(length > 0, length, 1), one
+    Q, R = A / jnp.where(length > 0, length, 1)[None], one
     for shift in (10 * count * eps, eps):
         factor = jnp.linalg.cholesky(Q.T @ Q + shift * one)
         # By the inverse of the small factor, because products with the tall one are what processors are good at.
         Q = Q @ jax.scipy.linalg.solve_triangular(factor, one, lower=True).T
         R = factor.T @ R
-    return Q, R * length
+    return Q, R * length[None]

@@ -1,0 +1,445 @@
+"""Fits of data whose parameters are known: what is found, how sure it is, what cannot be told, what is refused."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import scipy.optimize
+
+import difmbs as mbs
+
+TRUTH = {"mass.mass": 1.6, "spring.stiffness": 4000.0, "load.load": 80.0}
+TIMES = np.linspace(0, 1, 101)
+DT = 2e-3
+NOISE = 1e-4
+
+
+@functools.cache
+def oscillator():
+    """Mass, spring, damper and a constant force (problem P2 of Exudyn's example for optimization)."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.6), position=-0.08, velocity=1.0)
+    model.add("spring", mbs.SpringDamper(1.0, 4000.0, 8.0), between=(model.ground.at(-1, 0, 0), mass))
+    model.add("load", mbs.CoordinateLoad(80.0), on=mass.coordinate(0))
+    model.sense("u", lambda t, outputs: outputs["mass.position"][0])
+    return model.assemble()
+
+
+@functools.cache
+def clean():
+    return np.asarray(mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=TIMES)["u"])
+
+
+def noisy(seed=0, scale=NOISE):
+    return clean() + scale * np.random.default_rng(seed).normal(size=TIMES.size)
+
+
+def experiment(data=None, noise=NOISE, **rest):
+    return mbs.Experiment(TIMES, {"u": clean() if data is None else data}, {"u": mbs.Channel(noise=noise)}, **rest)
+
+
+def unknowns(mass=3.0, stiffness=2000.0, load=40.0):
+    starts = {"mass.mass": mass, "spring.stiffness": stiffness, "load.load": load}
+    return {name: mbs.Positive(start) for name, start in starts.items()}
+
+
+def identify(experiments, unknowns, **options):
+    return mbs.identify(oscillator(), experiments, unknowns, **{"dt": DT, "progress": False, **options})
+
+
+def assert_found(fit, truth=TRUTH, tolerance=1e-10):
+    assert fit.status == "converged"
+    for name, value in truth.items():
+        assert fit.values[name] == pytest.approx(value, rel=tolerance)
+
+
+@pytest.mark.parametrize("start", [(3.0, 2000.0, 40.0), (5.5, 5050.0, 125.0)])
+def test_data_without_noise_give_the_parameters(start):
+    fit = identify(experiment(), unknowns(*start))
+    assert_found(fit)
+    assert fit.evaluations <= 40
+
+
+def test_adaptive_steps_give_them_too():
+    times = np.linspace(0, 1, 501)
+    data = mbs.simulate(oscillator(), t1=1.0, saveat=times)["u"]
+    fit = identify(mbs.Experiment(times, {"u": data}, {"u": mbs.Channel(noise=NOISE)}), unknowns(), dt=None)
+    assert_found(fit)
+    assert fit.evaluations <= 40
+
+
+def test_the_optimum_and_standard_errors_are_those_of_scipy():
+    data = noisy()
+    fit = identify(experiment(data), unknowns())
+
+    @jax.jit
+    def residuals(values):
+        params = {"mass": {"mass": values[0]}, "spring": {"stiffness": values[1]}, "load": {"load": values[2]}}
+        return (mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=TIMES, params=params)["u"] - data) / NOISE
+
+    start = np.array(list(TRUTH.values()))
+    other = scipy.optimize.least_squares(
+        residuals, start, jac=jax.jit(jax.jacfwd(residuals)), method="lm", x_scale=start, xtol=1e-14, ftol=1e-14
+    )
+    # The search ends a ten-thousandth of a standard error from the optimum.
+    np.testing.assert_allclose(fit.numbers, other.x, atol=3e-4 * np.sqrt(np.diag(fit.covariance)).min())
+    assert fit.chi2 <= 2 * other.cost * (1 + 1e-6)
+    np.testing.assert_allclose(fit.covariance, np.linalg.inv(other.jac.T @ other.jac), rtol=1e-3)
+
+
+def test_bounds_hold_and_are_named():
+    fit = identify(experiment(), unknowns() | {"mass.mass": mbs.Interval(2.5, 2.0, 4.0)})
+    assert fit.values["mass.mass"] == 2.0
+    assert fit.at_bounds == {"mass.mass": "lower"}
+    assert fit.standard_errors["mass.mass"] == 0
+    assert "at its lower bound" in str(fit)
+
+
+def test_priors_pull():
+    # So sure of the mass beforehand that it does not move.
+    fit = identify(experiment(noisy()), unknowns() | {"mass.mass": mbs.Positive(1.7, prior=(1.7, 1e-9))})
+    assert fit.values["mass.mass"] == pytest.approx(1.7, abs=1e-6)
+    # And the ratio is what the data determine.
+    assert fit.values["spring.stiffness"] / 1.7 == pytest.approx(2500.0, rel=1e-2)
+
+
+def test_ties_and_fixed_values():
+    given = {
+        "spring.stiffness": mbs.Positive(3000.0),
+        "load.load": mbs.Tied("spring.stiffness", factor=0.02),
+        "mass.mass": mbs.Fixed(1.6),
+    }
+    fit = identify(experiment(), given)
+    assert_found(fit, {"spring.stiffness": 4000.0})
+    assert fit.params["load"]["load"] == pytest.approx(80.0)
+    assert fit.params["mass"]["mass"] == 1.6
+    assert fit.system.params()["spring"]["stiffness"] == pytest.approx(4000.0)
+
+
+def test_several_experiments_with_shared_and_own_unknowns():
+    runs = []
+    for i, velocity in enumerate((1.0, -0.5, 0.3)):
+        params = {"mass": {"velocity": velocity}}
+        data = mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=TIMES, params=params)["u"]
+        # What the velocity was is not known.
+        runs.append(experiment(data, name=f"run {i}", validation=i == 2, params=params if i == 2 else None))
+    fit = identify(runs, unknowns() | {"mass.velocity": mbs.Free(0.1, own=True)})
+    assert_found(fit)
+    assert fit.values["run 0: mass.velocity"] == pytest.approx(1.0)
+    assert fit.values["run 1: mass.velocity"] == pytest.approx(-0.5)
+    assert [r.experiment for r in fit.validation] == ["run 2"]
+    assert fit.validation[0].rms < 1e-3
+    assert "velocity" not in fit.params.get("mass", {})
+
+
+def test_irregular_and_missing_samples_at_other_times():
+    rng = np.random.default_rng(1)
+    times = np.sort(rng.uniform(0.01, 1.0, 60))
+    data = np.array(mbs.simulate(oscillator(), t1=float(times[-1]), dt=DT, saveat=times)["u"])
+    data[rng.integers(0, 60, 20)] = np.nan
+    ragged = mbs.Experiment(times, {"u": data}, {"u": mbs.Channel(noise=NOISE, missing=True)})
+    fit = identify([ragged, experiment(name="regular")], unknowns())
+    assert_found(fit, tolerance=1e-8)
+    assert fit.residuals[0].count == np.isfinite(data).sum()
+
+
+def test_gain_bias_and_delay_of_the_sensor():
+    late = np.asarray(mbs.simulate(oscillator(), t1=1.0, dt=1e-4, saveat=np.clip(TIMES - 0.0123, 0, 1))["u"])
+    channel = mbs.Channel(noise=NOISE)
+    data = 1.1 * late + 0.02
+    given = unknowns() | {
+        "mass.mass": mbs.Fixed(1.6),
+        "u.gain": mbs.Positive(1.0),
+        "u.bias": mbs.Free(0.0),
+        "u.delay": mbs.Interval(0.01, 0.0, 0.03),
+    }
+    # The bias of the sensor and the constant load cannot be told apart.
+    del given["load.load"]
+    fit = identify(mbs.Experiment(TIMES, {"u": data}, {"u": channel}), given)
+    truth = {"spring.stiffness": 4000.0, "u.gain": 1.1, "u.bias": 0.02, "u.delay": 0.0123}
+    assert_found(fit, truth, tolerance=1e-5)
+    # Samples that began before the motion did do not count.
+    assert fit.residuals[0].count == np.sum(TIMES >= 0.03)
+
+
+def test_recorded_inputs():
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(2.0))
+    model.add("spring", mbs.SpringDamper(1.0, 50.0, 1.0), between=(model.ground.at(-1, 0, 0), mass))
+    model.add("drive", mbs.CoordinateLoad(mbs.Piecewise((0, 1), (0, 0))), on=mass.coordinate(0))
+    model.sense("u", lambda t, outputs: outputs["mass.position"][0])
+    system = model.assemble()
+    runs = []
+    for i in range(2):
+        # Longer than the two points of the model.
+        force = np.random.default_rng(i).normal(size=41)
+        points = np.linspace(0, 1, 41)
+        copy = mbs.Model()
+        body = copy.add("mass", mbs.Mass1D(2.0))
+        copy.add("spring", mbs.SpringDamper(1.0, 70.0, 2.0), between=(copy.ground.at(-1, 0, 0), body))
+        copy.add("drive", mbs.CoordinateLoad(mbs.Piecewise(points, force)), on=body.coordinate(0))
+        data = np.asarray(mbs.simulate(copy.assemble(), t1=1.0, dt=0.0125, saveat=TIMES)["mass.position"][:, 0])
+        inputs = {"drive.load": (points, force)}
+        runs.append(mbs.Experiment(TIMES, {"u": data}, {"u": mbs.Channel(noise=1e-5)}, inputs=inputs, name=f"run {i}"))
+    wanted = {"spring.stiffness": mbs.Positive(50.0), "spring.damping": mbs.Positive(1.0)}
+    fit = mbs.identify(system, runs, wanted, dt=0.0125, progress=False)
+    assert_found(fit, {"spring.stiffness": 70.0, "spring.damping": 2.0}, tolerance=1e-8)
+
+
+def test_noise_is_estimated():
+    fit = identify(experiment(noisy(), noise=None), unknowns())
+    given = identify(experiment(noisy(), noise=fit.noise["u"]), unknowns())
+    assert fit.noise["u"] == pytest.approx(NOISE, rel=0.2)
+    assert fit.chi2 == pytest.approx(fit.degrees_of_freedom, rel=1e-3)
+    np.testing.assert_allclose(fit.covariance, given.covariance, rtol=1e-3)
+    # Student's intervals are a little wider.
+    assert fit.quantile(0.95) > given.quantile(0.95)
+
+
+def test_robust_losses_ignore_outliers():
+    data = noisy()
+    data[::10] += 0.05
+    plain = identify(experiment(data), unknowns())
+    for loss in ("huber", "soft_l1", "cauchy"):
+        robust = identify(experiment(data), unknowns(*TRUTH.values()), loss=loss)
+        error = abs(robust.values["spring.stiffness"] / 4000 - 1)
+        assert error < 0.1 * abs(plain.values["spring.stiffness"] / 4000 - 1)
+        assert error < 3e-3
+
+
+def test_several_starts_find_the_optimum_that_one_misses():
+    ranges = dict(zip(TRUTH, ((1.0, 10.0), (100.0, 1e4), (1.0, 250.0)), strict=True))
+    given = {name: mbs.Interval(low, low, high) for name, (low, high) in ranges.items()}
+    fit = identify(experiment(), given, starts=16)
+    assert_found(fit)
+    assert 1 <= fit.tried.agreeing <= 16
+    assert np.all(np.diff(fit.tried.chi2) >= 0)
+
+
+def test_an_optimizer_of_optax_comes_close():
+    fit = identify(experiment(noisy()), unknowns(1.62, 3950.0, 78.0), optimizer=optax.adam(2e-3), max_iterations=400)
+    assert fit.status == "finished"
+    assert_close = {n: fit.values[n] == pytest.approx(v, rel=2e-2) for n, v in TRUTH.items()}
+    assert all(assert_close.values())
+    assert fit.chi2 < 1e-3 * fit.history[0].chi2
+
+
+def test_profiles_agree_with_the_linearization_where_it_holds():
+    fit = identify(experiment(noisy()), unknowns())
+    for name in fit.names:
+        np.testing.assert_allclose(fit.profile(name), fit.interval()[name], rtol=1e-3)
+    assert fit.check_gradient() < 1e-6
+
+
+# What cannot be told
+
+
+def test_an_unknown_without_influence_is_named():
+    with pytest.raises(mbs.ParameterError, match=r"no sample depends on 'mass\.origin\[1\]'"):
+        identify(experiment(), unknowns() | {"mass.origin[1]": mbs.Free(0.0)})
+
+
+def test_a_common_factor_is_named():
+    fit = identify(experiment(noisy()), unknowns() | {"spring.damping": mbs.Positive(5.0)})
+    (direction,) = fit.identifiability.directions
+    assert direction.kind == "product"
+    assert set(direction.names) == {*TRUTH, "spring.damping"}
+    assert "spring.stiffness / mass.mass" in str(direction)
+    assert fit.identifiability.rank == 3
+    assert np.all(np.isinf(list(fit.standard_errors.values())))
+    assert "not determined" in str(fit)
+
+
+def test_of_five_constants_of_a_spring_three_are_determined():
+    starts = dict(stiffness=3900.0, damping=7.0, reference_length=1.0, force=1.0, velocity_offset=0.1)
+    fit = identify(experiment(noisy()), {f"spring.{name}": mbs.Free(start) for name, start in starts.items()})
+    assert fit.identifiability.rank == 3
+    assert len(fit.identifiability.directions) == 2
+    assert {d.kind for d in fit.identifiability.directions} == {"sum"}
+    lost = {name for d in fit.identifiability.directions for name in d.names}
+    assert lost == {"spring.reference_length", "spring.force", "spring.velocity_offset"}
+    assert np.isfinite(fit.standard_errors["spring.stiffness"])
+    assert np.isfinite(fit.standard_errors["spring.damping"])
+
+
+# Many fits at once
+
+
+def test_many_fits_at_once_are_those_one_by_one():
+    runs = [experiment(noisy(seed), name=f"run {seed}") for seed in range(5)]
+    fits = mbs.identify_each(oscillator(), runs, unknowns(), dt=DT)
+    assert list(fits.status) == ["converged"] * 5
+    for i, run in enumerate(runs):
+        alone = identify(run, unknowns())
+        errors = np.sqrt(np.diag(alone.covariance))
+        np.testing.assert_allclose(fits.values[i], alone.numbers, atol=1e-3 * errors.min())
+        np.testing.assert_allclose(fits.standard_errors[i], errors, rtol=1e-5)
+    assert "5 of 5 fits converged" in str(fits)
+
+
+def test_one_bad_set_of_data_does_not_spoil_the_others():
+    runs = [experiment(noisy(0), name="good"), experiment(np.full(101, 1e200), name="bad")]
+    fits = mbs.identify_each(oscillator(), runs, unknowns(), dt=DT)
+    assert fits.status[0] == "converged"
+    np.testing.assert_allclose(fits.values[0], list(TRUTH.values()), rtol=1e-2)
+
+
+# Statics, vibrations, all together
+
+
+@functools.cache
+def cantilever():
+    """Two masses on springs in a row, with a load on the outer one."""
+    model = mbs.Model()
+    inner = model.add("inner", mbs.Mass1D(2.0), position=1.0)
+    outer = model.add("outer", mbs.Mass1D(1.0), position=2.0)
+    model.add("first", mbs.SpringDamper(1.0, 1000.0, 4.0), between=(model.ground, inner))
+    model.add("second", mbs.SpringDamper(1.0, 500.0, 1.0), between=(inner, outer))
+    model.add("load", mbs.CoordinateLoad(0.0), on=outer.coordinate(0))
+    model.sense("x", lambda t, outputs: outputs["outer.position"][0])
+    return model.assemble()
+
+
+def three_tests():
+    truth = {"first": {"stiffness": 1200.0}, "second": {"stiffness": 400.0, "damping": 2.0}, "outer": {"mass": 1.3}}
+    system = cantilever().with_params(truth)
+    loads = np.array([-5.0, 10.0])
+    static = mbs.StaticTest(
+        {"x": 2.0 + loads * (1 / 1200 + 1 / 400)},
+        {"x": mbs.Channel(noise=1e-5)},
+        loads={"load.load": loads},
+    )
+    found = mbs.modes(system)
+    modal = mbs.ModalTest(
+        {"frequency": np.asarray(found.frequencies[:2])}, {"frequency": mbs.Channel(noise=1e-3)}, loaded=False
+    )
+    params = {"outer": {"position": 2.1}}
+    data = mbs.simulate(system, t1=1.0, dt=DT, saveat=TIMES, params=params)["x"]
+    motion = mbs.Experiment(TIMES, {"x": data}, {"x": mbs.Channel(noise=1e-4)}, params=params, name="motion")
+    return {"static": static, "modal": modal, "motion": motion}
+
+
+def test_static_and_modal_tests_and_a_motion_together():
+    wanted = {
+        "first.stiffness": mbs.Positive(1000.0),
+        "second.stiffness": mbs.Positive(500.0),
+        "second.damping": mbs.Positive(1.0),
+        "outer.mass": mbs.Positive(1.0),
+    }
+    fit = mbs.identify(cantilever(), list(three_tests().values()), wanted, dt=DT, progress=False)
+    assert_found(fit, {"first.stiffness": 1200.0, "second.stiffness": 400.0, "second.damping": 2.0, "outer.mass": 1.3})
+    assert fit.identifiability.full
+
+
+def test_a_static_test_alone_tells_the_sum_of_compliances():
+    wanted = {"first.stiffness": mbs.Positive(1000.0), "second.stiffness": mbs.Positive(500.0)}
+    fit = mbs.identify(cantilever(), three_tests()["static"], wanted, progress=False)
+    assert fit.identifiability.rank == 1
+    (direction,) = fit.identifiability.directions
+    assert direction.kind == "sum"
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"spring.stifness": mbs.Positive(1.0)}, r"no parameter 'spring.stifness'. Did you mean 'spring.stiffness'"),
+        ({"mass.mass": 3.0}, r"'mass.mass': expected mbs.Positive\(start\)"),
+        ({"mass.mass": mbs.Positive(-1.0)}, r"'mass.mass': the start -1.0 is outside of 0.0 to inf"),
+        ({"mass.mass": mbs.Positive(float("nan"))}, r"'mass.mass': the start must be finite"),
+        ({"mass.mass": mbs.Interval(3.0, 4.0, 2.0)}, r"lower = 4.0 must be less than upper = 2.0"),
+        ({"mass.mass": mbs.Positive(3.0, prior=(1.0, 0.0))}, r"prior must be a mean and a standard deviation > 0"),
+        ({"mass.*": mbs.Positive(3.0)}, r"mass.mass is given by 'mass.mass' and by 'mass.\*'"),
+        ({"load.load": mbs.Tied("nothing")}, r"'load.load' is tied to 'nothing', which is not an unknown"),
+        ({"mass.origin[3]": mbs.Free(0.0)}, r"'mass.origin\[3\]': the parameter has shape \(3,\)"),
+        ({"mass.origin[a]": mbs.Free(0.0)}, r"is not the name of a parameter"),
+        ({"u.delay": mbs.Free(0.0)}, r"give a delay as mbs.Interval"),
+    ],
+)
+def test_wrong_unknowns_are_refused(change, message):
+    with pytest.raises(mbs.ParameterError, match=message):
+        identify(experiment(), unknowns() | change)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mbs.Experiment(TIMES[::-1], {"u": clean()}), "times must be two or more in ascending order"),
+        (lambda: mbs.Experiment(TIMES, {"u": clean()[:5]}), "channel 'u' has 5 samples at 101 times"),
+        (lambda: mbs.Experiment(TIMES, {"u": np.full(101, np.nan)}), r"sample \[0\] is not a finite number"),
+        (lambda: mbs.Experiment(TIMES, {"u": clean()}, {"v": mbs.Channel()}), "no data of channel 'v'"),
+        (lambda: mbs.Experiment(TIMES - 1, {"u": clean()}), "the first time -1.0 is before the start"),
+        (lambda: mbs.Experiment(TIMES, {"w": clean()}), "there is no sensor or element 'w'"),
+        (lambda: mbs.Experiment(TIMES, {"mass.position": clean()}), r"have shape \(101,\), what it measures"),
+        (lambda: experiment(noise=-1.0), "noise of 'u' must be a number > 0"),
+        (lambda: experiment(params={"mass.mas": 1.0}), "no parameter 'mass.mas'"),
+        (lambda: experiment(params={"mass.mass": 1.0}), "'mass.mass' is given, but is also an unknown"),
+        (lambda: experiment(inputs={"load.load": (TIMES, clean())}), "is not a function given by points"),
+        (lambda: experiment(validation=True), "there is no experiment to fit"),
+        (lambda: [experiment(), experiment()], "there are 2 experiments 'experiment'"),
+        (lambda: mbs.ModalTest({"freqency": [1.0]}), "a modal test has no 'freqency'. Did you mean 'frequency'"),
+    ],
+)
+def test_wrong_experiments_are_refused(make, message):
+    with pytest.raises(mbs.ParameterError, match=message):
+        identify(make(), unknowns())
+
+
+def test_a_start_that_cannot_be_simulated_is_named():
+    far = unknowns(stiffness=1e12)
+    with pytest.raises(mbs.SimulationError, match="experiment 'experiment' cannot be predicted from sample"):
+        identify(experiment(), far)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path):
+    whole = identify(experiment(noisy()), unknowns(), folder=tmp_path / "whole")
+    identify(experiment(noisy()), unknowns(), folder=tmp_path / "part", max_iterations=7)
+    again = identify(experiment(noisy()), unknowns(), folder=tmp_path / "part", resume=True)
+    assert np.array_equal(whole.numbers, again.numbers)
+    assert np.array_equal(whole.covariance, again.covariance)
+    assert [line.chi2 for line in whole.history] == [line.chi2 for line in again.history]
+    with pytest.raises(mbs.FileError, match="belongs to another fit"):
+        identify(experiment(noisy(1)), unknowns(), folder=tmp_path / "part", resume=True)
+    with pytest.raises(mbs.FileError, match="nothing to resume"):
+        identify(experiment(noisy()), unknowns(), folder=tmp_path / "none", resume=True)
+
+
+def test_ctrl_c_leaves_the_best_so_far():
+    lines = []
+
+    def stop(line):
+        lines.append(line)
+        if len(lines) == 6:
+            raise KeyboardInterrupt
+
+    fit = identify(experiment(), unknowns(), progress=stop)
+    assert fit.status == "interrupted"
+    assert 0 < fit.evaluations < 10
+    assert fit.chi2 == min(line.chi2 for line in fit.history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False])
+def test_intervals_hold_as_often_as_they_say(known):
+    """2000 draws of noise: the spread is the Cramer-Rao bound, and 95 % of the intervals hold the truth."""
+    noise = NOISE if known else None
+    times = np.linspace(0, 1, 501)
+    data = np.asarray(mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=times)["u"])
+    rng = np.random.default_rng(0)
+    runs = [
+        mbs.Experiment(times, {"u": data + NOISE * rng.normal(size=501)}, {"u": mbs.Channel(noise=noise)}, name=str(i))
+        for i in range(2000)
+    ]
+    fits = mbs.identify_each(oscillator(), runs, unknowns(), dt=DT)
+    assert np.all(fits.status == "converged")
+    off = fits.values - np.array([TRUTH[n] for n in fits.names])
+    bound = np.median(fits.standard_errors, axis=0)
+    assert np.all(np.sqrt(np.mean(off**2, axis=0)) / bound <= 1.04)
+    quantile = 1.96 if known else scipy.stats.t.ppf(0.975, 498)
+    held = np.mean(np.abs(off) <= quantile * fits.standard_errors, axis=0)
+    assert np.all((held >= 0.94) & (held <= 0.96)), jnp.asarray(held)
