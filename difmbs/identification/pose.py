@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from .._errors import ParameterError, did_you_mean
 from .._parameters import Path, flatten
 from ..piecewise import Piecewise
 from ..system import System
-from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, Settings, StaticTest
+from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, AbstractProgram, Settings, StaticTest
 from .problem import Group, Place, Problem, Scaling
 from .unknowns import Target, Unknowns, changed, resolve
 
@@ -154,6 +154,7 @@ class _Builder:
     def __init__(self, system: System, params: Mapping[Path, np.ndarray], unknowns: Unknowns, settings: Settings):
         self.system, self.params, self.unknowns, self.settings = system, params, unknowns, settings
         self.delays = self._delays()
+        self.of_channels = {p for p in params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS}
 
     def _delays(self) -> dict[str, tuple[float, float]]:
         spans = {}
@@ -172,7 +173,7 @@ class _Builder:
     def groups(
         self, experiments: tuple[AbstractExperiment, ...], targets: tuple[Target, ...]
     ) -> tuple[tuple[Group, ...], tuple[Place, ...]]:
-        alike: dict[Any, list[tuple[int, Group]]] = {}
+        alike: dict[Any, list[tuple[int, _Single]]] = {}
         for number, experiment in enumerate(experiments):
             single = self._single(number, experiment, targets)
             shapes = tuple((p, x.shape) for p, x in {**single.given, **single.loads}.items())
@@ -185,7 +186,7 @@ class _Builder:
             alike.setdefault(key, []).append((number, single))
         groups, places, row = [], [], 0
         for members in alike.values():
-            groups.append(_joined([group for _, group in members]))
+            groups.append(_joined(*zip(*members, strict=True)))
             for number, group in members:
                 for channel, *_ in group.program.channels:
                     shape = group.measured[channel].shape[1:]
@@ -194,8 +195,7 @@ class _Builder:
                     row += size
         return tuple(groups), tuple(places)
 
-    def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> Group:
-        """A group of one experiment."""
+    def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> "_Single":
         where = f"experiment '{experiment.name}': "
         system, inputs = _with_inputs(where, self.system, experiment.inputs)
         params = {**self.params, **inputs}
@@ -210,26 +210,21 @@ class _Builder:
         for path in (*self.unknowns.fixed, *inputs, *(t.path for t in targets)):
             known = {**params, **self.unknowns.fixed}
             given.setdefault(path, known[path])
-        mine = [t for t in targets if t.path not in self._foreign(experiment)]
+        # Gains, biases and delays of channels that the experiment does not have.
+        foreign = {path for path in self.of_channels if path[0] not in experiment.channels}
+        mine = [t for t in targets if t.path not in foreign]
         slots = tuple(np.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
-        given = {path: x for path, x in given.items() if path not in self._foreign(experiment)}
+        given = {path: x for path, x in given.items() if path not in foreign}
         loads = _loads(where, experiment, params) if isinstance(experiment, StaticTest) else {}
-        return Group(
+        return _Single(
             system,
             {path: np.asarray(x)[None] for path, x in given.items()},
             {path: x[None] for path, x in loads.items()},
             slots,
             {n: experiment.data[n][None] for n in experiment.channels},
-            {},
             experiment.program(self.settings, {n: delays[n] for n in experiment.channels if n in delays}),
             tuple(_with_slots(t) for t in mine),
-            (number,),
         )
-
-    def _foreign(self, experiment: AbstractExperiment) -> set[Path]:
-        """Gains, biases and delays of channels that an experiment does not have."""
-        of_channels = {p for p in self.params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS}
-        return {p for p in of_channels if p[0] not in experiment.channels}
 
     def _check_conflicts(self, where, experiment, params, targets) -> None:
         taken = {(t.path, entry) for t in targets for entry in t.entries}
@@ -247,13 +242,24 @@ def _with_slots(target: Target, *slots: tuple[int, ...]) -> Target:
     return dataclasses.replace(target, slots=slots)
 
 
-def _joined(groups: list[Group]) -> Group:
-    """The groups of single experiments as one."""
-    first = groups[0]
-    arrays = [(g.given, g.loads, g.slots, g.measured) for g in groups]
-    given, loads, slots, measured = jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *arrays)
-    members = tuple(m for g in groups for m in g.members)
-    return Group(first.system, given, loads, slots, measured, {}, first.program, first.targets, members)
+class _Single(NamedTuple):
+    """One experiment as a group of its own, on the host; as in `Group`, arrays have an axis of experiments."""
+
+    system: System
+    given: dict[Path, np.ndarray]
+    loads: dict[Path, np.ndarray]
+    slots: tuple[np.ndarray, ...]
+    measured: dict[str, np.ndarray]
+    program: AbstractProgram
+    targets: tuple[Target, ...]
+
+
+def _joined(numbers: tuple[int, ...], singles: tuple[_Single, ...]) -> Group:
+    first = singles[0]
+    arrays = [(s.given, s.loads, s.slots, s.measured) for s in singles]
+    joined = jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *arrays)
+    given, loads, slots, measured = joined
+    return Group(first.system, given, loads, slots, measured, {}, first.program, first.targets, numbers)
 
 
 def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: Mapping[str, float]) -> Group:

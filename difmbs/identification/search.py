@@ -102,7 +102,9 @@ class Search:
                 z, tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
             if optimizer is not None and not resume:
-                z = descended(problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line)))
+                z = descended(
+                    problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line))
+                )
                 state = lm.one_iteration(problem, lm.begin(problem, z), free)
                 status = "finished"
             else:
