@@ -20,7 +20,7 @@ import numpy as np
 from _timing import report
 
 MASS, LENGTH, STIFFNESS, DAMPING, GRAVITY = 1.6, 1.0, 4000.0, 8.0, 9.81
-TIMES = np.linspace(0, 10, 201)
+TIMES = np.linspace(0, 4, 201)
 DT = 1e-3
 NOISE = 1e-4
 LIMITS = {10: ("cold >= 3", "warm >= 15"), 50: ("cold >= 8", "warm >= 15")}
