@@ -20,7 +20,7 @@ NAME = "evaluations.npz"
 
 
 class Log:
-    """Evaluations by their place. With a folder they are written there, one file for each."""
+    """Evaluations by their place. With a folder they are kept there, too."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, task: Task, unknowns: Unknowns, resume: bool):
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
