@@ -116,4 +116,3 @@ def settings_in_words(settings: Mapping[str, Any]) -> str:
         elif value is not None:
             words.append(f"{name} = {type(value).__name__}")
     return ", ".join(words)
-

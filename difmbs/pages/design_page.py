@@ -68,7 +68,7 @@ def _summary(design: Design, motions: Motions) -> Html:
     found = [_ended(design), _gained(design, first), *_limits(design), *_bounds(design)]
     above = headline(found)
     words = {
-        GOOD: "This design is an optimum: the search converged and all limits are met.",
+        GOOD: f"This design is an optimum: the search converged{' and all limits are met' * bool(design.limits)}.",
         DOUBT: "This design can be used with the reservations marked below.",
         BAD: "Do not use this design yet: see what is marked below.",
     }
@@ -82,8 +82,14 @@ def _summary(design: Design, motions: Motions) -> Html:
 def _ended(design: Design) -> Check:
     after = f"after {count(design.evaluations, 'simulation')}"
     words = {
-        "converged": (GOOD, f"The search converged {after}. Gradients know nothing of better optima elsewhere: try starts."),
-        "stalled": (DOUBT, f"The search stalled {after}: no step was better. Simulate more precisely, or start elsewhere."),
+        "converged": (
+            GOOD,
+            f"The search converged {after}. Gradients know nothing of better optima elsewhere: try starts.",
+        ),
+        "stalled": (
+            DOUBT,
+            f"The search stalled {after}: no step was better. Simulate more precisely, or start elsewhere.",
+        ),
         "max_iterations": (BAD, f"The search was cut off {after}. Allow more with max_iterations."),
         "interrupted": (BAD, f"The search was interrupted {after}. Resume it."),
     }
@@ -106,7 +112,9 @@ def _limits(design: Design) -> list[Check]:
     for limit, value in zip(design.task.limits, design.limits, strict=True):
         name = f"{name_of(limit.quantity)} = {short(value, 5)}, {sides(limit)}"
         if violated(limit, value):
-            found.append(Check(BAD, f"A limit is violated: {name}. Perhaps no design meets it: widen it or the ranges."))
+            found.append(
+                Check(BAD, f"A limit is violated: {name}. Perhaps no design meets it: widen it or the ranges.")
+            )
         else:
             found.append(Check(GOOD, f"The limit is met{' and active' * active(limit, value)}: {name}."))
     return found[:20]
@@ -181,7 +189,9 @@ def _plots(drawing: Drawing, design: Design, motions: Motions) -> Html:
         if isinstance(quantity, AbstractQuantity):
             asked.setdefault((quantity.output, quantity.component), []).append((quantity, limit))
     if not asked:
-        return paragraph("Objectives and limits are functions of the whole solution: there is no single output to plot.")
+        return paragraph(
+            "Objectives and limits are functions of the whole solution: there is no single output to plot."
+        )
     pictures: list[object] = [
         _plot(drawing, design, motions, *key, wanted) for key, wanted in list(asked.items())[:_OUTPUTS]
     ]

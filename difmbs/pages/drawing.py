@@ -185,7 +185,9 @@ def _value(key: str, value: str, names: dict[str, str]) -> str:
     if key == "d":
         return _path(value)
     if key == "style":
-        value = re.sub(r"font-family:[^;]*;?|font: ([\d.]+px)[^;]*;?", lambda m: f"font-size: {m[1]};" * bool(m[1]), value)
+        value = re.sub(
+            r"font-family:[^;]*;?|font: ([\d.]+px)[^;]*;?", lambda m: f"font-size: {m[1]};" * bool(m[1]), value
+        )
         value = re.sub(r":\s+", ":", re.sub(r";\s*", ";", value)).strip("; ")
     value = re.sub(r"url\(#([^)]*)\)", lambda match: f"url(#{names[match[1]]})", value)
     return re.sub(r"(\d\.\d{2})\d+", r"\1", value) if key != "class" else value

@@ -123,7 +123,17 @@ def _residual_table(samples: list[Samples]) -> Html:
         neighbours, normal = (Number("–"),) * 2 if few else (short(r.autocorrelation, 2), _probability(r.normality))
         numbers = (short(r.noise, 3), short(r.rms, 3), percent(r.fit / 100), neighbours, normal)
         rows.append((r.experiment, r.channel, Number(r.count), *numbers, r.remark))
-    head = ["experiment", "channel", "samples", "σ", "rms [σ]", "explained [%]", "autocorrelation", "normality p", "remarks"]
+    head = [
+        "experiment",
+        "channel",
+        "samples",
+        "σ",
+        "rms [σ]",
+        "explained [%]",
+        "autocorrelation",
+        "normality p",
+        "remarks",
+    ]
     explained = note(
         "σ: standard deviation of the noise (the median); rms: of the residuals; explained: 100 % less the share of the signal that is "
         "left; autocorrelation: of neighbouring residuals, 0 for noise; normality: the probability of so unusual a "

@@ -66,7 +66,9 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], most: int = 
     """Rows of cells, which may be made by `cell`; of more than `most` rows the first ones."""
     rows = list(rows)
     numeric = [isinstance(x, Number) or str(x).startswith('<td class="number"') for x in rows[0]] if rows else []
-    titles = [tag("th", x, class_="number" if n else None) for x, n in zip(head, numeric or [0] * len(head), strict=True)]
+    titles = [
+        tag("th", x, class_="number" if n else None) for x, n in zip(head, numeric or [0] * len(head), strict=True)
+    ]
     body = [
         tag("tr", *(x if isinstance(x, Html) and x.startswith("<td") else cell(x) for x in row)) for row in rows[:most]
     ]
@@ -98,13 +100,11 @@ def document(title: str, subtitle: str, style: str, sections: Sequence[tuple[str
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Html(
-            '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">'
-        ),
+        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
         tag("title", title),
         Html(f"<style>\n{style}</style>"),
     )
     header = tag("header", tag("h1", title), tag("p", subtitle))
     contents = tag("nav", tag("ol", *links), aria_label="Contents")
     body = tag("body", header, tag("div", contents, tag("main", *(s for *_, s in sections)), class_="page"))
-    return f'<!DOCTYPE html>\n{tag("html", head, body, lang="en")}\n'
+    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

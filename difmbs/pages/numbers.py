@@ -49,7 +49,7 @@ def _powers(text: str) -> str:
     if not e:
         return _minus(text)
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{_minus(mantissa)}·10{raised}"
+    return f"{_minus(mantissa)}·10{raised}" if mantissa not in ("1", "-1") else f"{_minus(mantissa[:-1])}10{raised}"
 
 
 def _minus(text: str) -> str:

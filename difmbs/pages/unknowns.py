@@ -28,7 +28,8 @@ def unknown_table(fit: Fit) -> Html:
                 name,
                 units.of_unknown(fit.posed.system, unknowns, i) or "–",
                 cell(measured(value, error), repr(value)),
-                cell(short(error, 2 if known else 4), repr(error)),
+                # 0 is that of an unknown that is held at a bound.
+                cell(short(error, 2) if error > 0 else Number("–"), repr(error)),
                 Number(f"{measured(low, error)} … {measured(high, error)}" if known else "–"),
                 short(fit.start[name]),
                 _range(fit, i),
@@ -89,13 +90,17 @@ def correlation(drawing: Drawing, fit: Fit) -> Html:
     if size == 1:
         return paragraph("There is one unknown only.")
     pairs = [(fit.names[i], fit.names[j], short(r, 4)) for i, j, r in strongest(fit, 0.0 if size <= 6 else 0.5)]
-    listing = table(["unknown", "and", "correlation"], pairs, 20) if pairs else paragraph("No two are correlated by 0.5.")
+    listing = (
+        table(["unknown", "and", "correlation"], pairs, 20) if pairs else paragraph("No two are correlated by 0.5.")
+    )
     said = note(
         f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. Grey: no "
         "standard error, as at a bound or where an unknown is not determined."
     )
     if size > _MATRIX:
-        return join([paragraph(f"The matrix of {size} unknowns is too large to be drawn. The strongest:"), listing, said])
+        return join(
+            [paragraph(f"The matrix of {size} unknowns is too large to be drawn. The strongest:"), listing, said]
+        )
     return join([figure(_heat_map(drawing, fit), "Correlation of the unknowns."), listing, said])
 
 
@@ -133,10 +138,16 @@ def _heat_map(drawing: Drawing, fit: Fit) -> Html:
 def identifiability(drawing: Drawing, fit: Fit) -> Html:
     found = fit.identifiability
     rank = f"The data determine {found.rank} of {count(len(fit.names), 'unknown')}"
-    sure = "" if not np.isfinite(found.condition) else f"; condition of the scaled sensitivities {short(found.condition, 3)}"
+    sure = (
+        ""
+        if not np.isfinite(found.condition)
+        else f"; condition of the scaled sensitivities {short(found.condition, 3)}"
+    )
     parts: list[object] = [paragraph(f"{rank}{sure}.")]
     if found.without_effect:
-        parts.append(paragraph(f"No sample depends on {listed(found.without_effect)}. Fix it, or measure what it acts on."))
+        parts.append(
+            paragraph(f"No sample depends on {listed(found.without_effect)}. Fix it, or measure what it acts on.")
+        )
     if found.directions:
         parts += [paragraph("What is determined, and what to do:"), items(f"{d}." for d in found.directions[:20])]
         rows = [

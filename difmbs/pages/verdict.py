@@ -59,7 +59,9 @@ def gradient_check(error: float) -> Check:
             f"Derivatives and difference quotients differ by {short(error, 2)} relative. Look for steps and kinks in the "
             "model's functions, or simulate more precisely.",
         )
-    return Check(GOOD, f"The derivatives are right: they agree with difference quotients to {short(error, 2)} relative.")
+    return Check(
+        GOOD, f"The derivatives are right: they agree with difference quotients to {short(error, 2)} relative."
+    )
 
 
 def _ended(fit: Fit) -> Check:
@@ -98,8 +100,15 @@ def _chi2(fit: Fit) -> list[Check]:
     judged = [r for r in fit.residuals if r.channel not in fit.noise]
     if not judged or fit.degrees_of_freedom <= 0:
         return found
+    if fit.posed.loss != "linear":
+        return [
+            *found,
+            Check(KNOWN, "Large residuals count less, so chi² is not compared with the degrees of freedom."),
+        ]
     share = fit.degrees_of_freedom / max(sum(r.count for r in fit.residuals), 1)
-    total, free = sum(r.chi2 for r in judged), share * sum(r.count for r in judged)
+    weights = {e.name: e.weight for e in fit.experiments}
+    total = sum(r.chi2 / weights[r.experiment] for r in judged)
+    free = share * sum(r.count for r in judged)
     each = f"chi² is {short(total / free, 3)} for each degree of freedom"
     if stats.chi2.sf(total, free) < SUSPICIOUS:
         worst = max(judged, key=lambda r: r.rms)
@@ -201,9 +210,7 @@ def _priors(fit: Fit) -> list[Check]:
     said = []
     idle = [n for n, s in known.items() if s > 0.9 * deviation[n]]
     if idle:
-        said.append(
-            Check(KNOWN, f"The data add little to what was known beforehand of {listed(idle)}.")
-        )  # fmt: skip
+        said.append(Check(KNOWN, f"The data add little to what was known beforehand of {listed(idle)}."))
     against = [n for n in known if abs(fit.values[n] - mean[n]) > 3 * deviation[n]]
     if against:
         said.append(
@@ -218,7 +225,9 @@ def _priors(fit: Fit) -> list[Check]:
 
 def _validated(fit: Fit) -> Check:
     if not fit.validation:
-        return Check(KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted.")
+        return Check(
+            KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
+        )
     unknown = [r for r in fit.validation if not _noise_known(fit, r)]
     judged = [r for r in fit.validation if _noise_known(fit, r)]
     if not judged:
