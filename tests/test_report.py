@@ -25,7 +25,6 @@ from .test_identification import (
     experiment,
     identify,
     noisy,
-    oscillator,
     three_tests,
     unknowns,
 )

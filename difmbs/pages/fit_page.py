@@ -99,8 +99,8 @@ def _validation(drawing: Drawing, fit: Fit) -> Iterator[Html]:
     samples = held_out_samples(fit)
     if not samples:
         yield paragraph(
-            "No experiment was kept for validation. What was fitted agrees with itself; whether the model also predicts, "
-            "only an experiment with validation=True can tell."
+            "No experiment was kept for validation. What was fitted agrees with itself; whether the model also "
+            "predicts, only an experiment with validation=True can tell."
         )
         return
     yield paragraph("These experiments were predicted with the fitted values, and had no influence on them.")
@@ -135,9 +135,9 @@ def _residual_table(samples: list[Samples]) -> Html:
         "remarks",
     ]
     explained = note(
-        "σ: standard deviation of the noise (the median); rms: of the residuals; explained: 100 % less the share of the signal that is "
-        "left; autocorrelation: of neighbouring residuals, 0 for noise; normality: the probability of so unusual a "
-        "distribution if the noise is normally distributed."
+        "σ: standard deviation of the noise (the median); rms: of the residuals; explained: 100 % less the share of "
+        "the signal that is left; autocorrelation: of neighbouring residuals, 0 for noise; normality: the probability "
+        "of so unusual a distribution if the noise is normally distributed."
     )
     return join([table(head, rows), explained])
 
@@ -150,7 +150,7 @@ def _plots(drawing: Drawing, fit: Fit, samples: list[Samples]) -> Iterator[Html]
     """All samples if they are few, otherwise those with the largest residuals."""
     panels = [min(len(s.entries), ENTRIES) for s in samples]
     chosen, total = set(), 0
-    by_size = sorted(range(len(samples)), key=lambda i: -(samples[i].found.rms if samples[i].found else 0.0))
+    by_size = sorted(range(len(samples)), key=lambda i: -samples[i].rms)
     for i in by_size:
         if total + panels[i] <= _PANELS:
             chosen.add(i)

@@ -67,7 +67,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], most: int = 
     rows = list(rows)
     numeric = [isinstance(x, Number) or str(x).startswith('<td class="number"') for x in rows[0]] if rows else []
     titles = [
-        tag("th", x, class_="number" if n else None) for x, n in zip(head, numeric or [0] * len(head), strict=True)
+        tag("th", x, class_="number" if n else None) for x, n in zip(head, numeric or [False] * len(head), strict=True)
     ]
     body = [
         tag("tr", *(x if isinstance(x, Html) and x.startswith("<td") else cell(x) for x in row)) for row in rows[:most]

@@ -1,5 +1,7 @@
 """Numbers as text, with as many digits as they deserve."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .markup import Number
@@ -36,7 +38,7 @@ def count(number: int, what: str, many: str | None = None) -> str:
     return f"{number} {what if number == 1 else many or what + 's'}"
 
 
-def listed(names: list[str] | tuple[str, ...], most: int = 6) -> str:
+def listed(names: Sequence[str], most: int = 6) -> str:
     """Names in a sentence."""
     shown = list(names[:most])
     if len(names) > most:

@@ -36,6 +36,10 @@ class Samples:
         return f"{self.experiment.name}: {self.channel}"
 
     @property
+    def rms(self) -> float:
+        return 0.0 if self.found is None else self.found.rms
+
+    @property
     def counted(self) -> np.ndarray:
         """All residuals that count."""
         return self.residuals[np.isfinite(self.residuals)]
@@ -74,13 +78,15 @@ def _samples(
             off = np.where(weights > 0, weights * (measured - predictions), np.nan)
         output = experiment.channels[place.channel].output or place.channel
         unit = _unit(fit, experiment, output)
-        arrays = [x.reshape(len(x), -1) for x in (measured, predictions, off)]
+        data, model, off = (x.reshape(len(x), -1) for x in (measured, predictions, off))
         names = _entries(unit, measured.shape[1:])
         found.append(
             Samples(
                 experiment,
                 place.channel,
-                *arrays,
+                data,
+                model,
+                off,
                 names,
                 unit,
                 held_out,

@@ -43,10 +43,10 @@ def _caption(samples: Samples, most: int) -> str:
 def _single(drawing: Drawing, samples: Samples, most: int) -> Html:
     whole = new_figure(8.4, 4.1)
     # Two columns that are laid out by themselves.
-    left, right = whole.add_gridspec(1, 2, width_ratios=[2.7, 1])
-    over, under = left.subgridspec(2, 1, height_ratios=[1.7, 1])
-    upper, lower = right.subgridspec(2, 1, height_ratios=[1.2, 1])
-    above, below = whole.add_subplot(over), whole.add_subplot(under)
+    columns = whole.add_gridspec(1, 2, width_ratios=[2.7, 1])
+    left = columns[0].subgridspec(2, 1, height_ratios=[1.7, 1])
+    right = columns[1].subgridspec(2, 1, height_ratios=[1.2, 1])
+    above, below = whole.add_subplot(left[0]), whole.add_subplot(left[1])
     above.sharex(below)
     _motion(above, samples, 0, most)
     above.legend(loc="best", handlelength=1.2)
@@ -54,8 +54,8 @@ def _single(drawing: Drawing, samples: Samples, most: int) -> Html:
     _residuals(below, samples, 0, most)
     below.set_xlabel("time [s]")
     below.set_ylabel("residual [σ]")
-    _distribution(whole.add_subplot(upper), samples.counted)
-    _autocorrelation(whole.add_subplot(lower), samples.residuals)
+    _distribution(whole.add_subplot(right[0]), samples.counted)
+    _autocorrelation(whole.add_subplot(right[1]), samples.residuals)
     return drawing.svg(whole, f"data, fit and residuals of {samples.title}")
 
 

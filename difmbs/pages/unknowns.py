@@ -39,8 +39,8 @@ def unknown_table(fit: Fit) -> Html:
     head = ["unknown", "unit", "value", "standard error", "95 % interval", "start", "range and prior", "remarks"]
     how = "Student's distribution" if fit.posed.estimated else "the normal distribution"
     explained = note(
-        f"Standard errors by linearization at the optimum; intervals by {how}. Rest the pointer on a number to see all its "
-        "digits."
+        f"Standard errors by linearization at the optimum; intervals by {how}. Rest the pointer on a number to see "
+        "all its digits."
     )
     return join([table(head, rows), explained, _others(fit)])
 
@@ -94,8 +94,8 @@ def correlation(drawing: Drawing, fit: Fit) -> Html:
         table(["unknown", "and", "correlation"], pairs, 20) if pairs else paragraph("No two are correlated by 0.5.")
     )
     said = note(
-        f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. Grey: no "
-        "standard error, as at a bound or where an unknown is not determined."
+        f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. Grey: "
+        "no standard error, as at a bound or where an unknown is not determined."
     )
     if size > _MATRIX:
         return join(
@@ -128,10 +128,8 @@ def _heat_map(drawing: Drawing, fit: Fit) -> Html:
                 dark = np.isfinite(r) and abs(r) > 0.6
                 axes.text(j, i, text, ha="center", va="center", color="white" if dark else DATA, fontsize=7.5)
         else:
-            # Not as an image: a gradient of vectors is smaller and sharp.
             bar = whole.colorbar(image, ax=axes, shrink=0.7, ticks=[-1, -0.5, 0, 0.5, 1])
-            bar.solids.set_rasterized(False)
-            bar.outline.set_visible(False)
+            bar.ax.spines[:].set_visible(False)
         return drawing.svg(whole, "correlation matrix")
 
 
@@ -182,6 +180,6 @@ def _singular_values(drawing: Drawing, values: np.ndarray) -> Html:
     numbers = ", ".join(short(v, 3) for v in values[:12]) + (", …" if values.size > 12 else "")
     return figure(
         picture,
-        f"Singular values of the sensitivities, each unknown's scaled to length 1: {numbers}. Below the dashed line they are "
-        "nothing but the error of the simulation; all near 1: the unknowns act independently.",
+        f"Singular values of the sensitivities, each unknown's scaled to length 1: {numbers}. Below the dashed line "
+        "they are nothing but the error of the simulation; all near 1: the unknowns act independently.",
     )

@@ -56,8 +56,8 @@ def gradient_check(error: float) -> Check:
     if error > WRONG_GRADIENT:
         return Check(
             DOUBT,
-            f"Derivatives and difference quotients differ by {short(error, 2)} relative. Look for steps and kinks in the "
-            "model's functions, or simulate more precisely.",
+            f"Derivatives and difference quotients differ by {short(error, 2)} relative. Look for steps and kinks in "
+            "the model's functions, or simulate more precisely.",
         )
     return Check(
         GOOD, f"The derivatives are right: they agree with difference quotients to {short(error, 2)} relative."
@@ -70,8 +70,8 @@ def _ended(fit: Fit) -> Check:
         "converged": (GOOD, f"The search converged {after}."),
         "stalled": (
             DOUBT,
-            f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or dt), or "
-            "start elsewhere.",
+            f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or dt), "
+            "or start elsewhere.",
         ),
         "max_iterations": (
             BAD,
@@ -81,8 +81,8 @@ def _ended(fit: Fit) -> Check:
         "interrupted": (BAD, f"The search was interrupted {after}. Resume it."),
         "finished": (
             DOUBT,
-            f"The optimizer made its steps along the gradient ({after}); whether they reached the optimum is not known. "
-            "Compare with the convergence below.",
+            f"The optimizer made its steps along the gradient ({after}); whether they reached the optimum is not "
+            "known. Compare with the convergence below.",
         ),
     }
     return Check(*words.get(fit.status, (DOUBT, f"The search ended with '{fit.status}' {after}.")))
@@ -93,10 +93,8 @@ def _chi2(fit: Fit) -> list[Check]:
     found = []
     if fit.noise:
         said = ", ".join(f"{name}: {short(noise)}" for name, noise in list(fit.noise.items())[:6])
-        found.append(
-            Check(KNOWN, f"The noise was estimated from the residuals ({said}), so their size says nothing about the model. "
-                         "Compare it with what the sensors are known for.")
-        )  # fmt: skip
+        text = f"The noise was estimated from the residuals ({said}), so their size says nothing about the model."
+        found.append(Check(KNOWN, f"{text} Compare it with what the sensors are known for."))
     judged = [r for r in fit.residuals if r.channel not in fit.noise]
     if not judged or fit.degrees_of_freedom <= 0:
         return found
@@ -123,8 +121,8 @@ def _chi2(fit: Fit) -> list[Check]:
         found.append(
             Check(
                 KNOWN,
-                f"The residuals are smaller than the noise that was given: {each}. The noise is smaller than said, and the "
-                "standard errors are too large.",
+                f"The residuals are smaller than the noise that was given: {each}. The noise is smaller than said, "
+                "and the standard errors are too large.",
             )
         )
     else:
@@ -216,8 +214,8 @@ def _priors(fit: Fit) -> list[Check]:
         said.append(
             Check(
                 DOUBT,
-                f"More than three standard deviations away from what was known beforehand: {listed(against)}. Data and prior "
-                "contradict each other.",
+                f"More than three standard deviations away from what was known beforehand: {listed(against)}. Data and "
+                "prior contradict each other.",
             )
         )
     return said

@@ -58,10 +58,7 @@ def fit() -> mbs.Fit:
 
 if __name__ == "__main__":
     static, modal, _ = tests()
-    for test, names in (
-        (static, ["first.stiffness", "second.stiffness"]),
-        (modal, [n for n in UNKNOWNS if "damp" not in n]),
-    ):
+    for test, names in ((static, ["first.stiffness", "second.stiffness"]), (modal, [n for n in UNKNOWNS if "damp" not in n])):
         alone = mbs.identify(beam(), test, {name: UNKNOWNS[name] for name in names})
         print(f"{test.name} alone: {alone.identifiability}\n")
     found = fit()
