@@ -11,6 +11,11 @@ from ..identification.problem import Group, Place
 from ..identification.uncertainty import Residuals
 from . import units
 
+_NOTHING = 0.05
+"""Of residuals, in standard deviations: how they behave does not matter."""
+_EVERYTHING = 100 - 1e-6
+"""Percent of the signal that are explained."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
@@ -57,6 +62,27 @@ def held_out_samples(fit: Fit) -> list[Samples]:
     return _samples(fit, posed.validation, groups, posed.held_out_places, predicted, fit.validation, True)
 
 
+def unweighted(residuals: Sequence[Residuals], experiments: Sequence[AbstractExperiment]) -> list[Residuals]:
+    """In standard deviations of the noise itself, also where an experiment counts more than once."""
+    root = {e.name: float(np.sqrt(e.weight)) for e in experiments}
+    return [
+        dataclasses.replace(
+            r,
+            noise=r.noise * root[r.experiment],
+            rms=r.rms / root[r.experiment],
+            chi2=r.chi2 / root[r.experiment] ** 2,
+        )
+        for r in residuals
+    ]
+
+
+def remark(r: Residuals) -> str:
+    """What is unusual, but not about residuals that are nothing but rounding."""
+    if r.rms < _NOTHING:
+        return "far below the noise" if r.remark else ""
+    return "data without noise" if r.remark and r.fit > _EVERYTHING else r.remark
+
+
 def _samples(
     fit: Fit,
     experiments: Sequence[AbstractExperiment],
@@ -66,7 +92,7 @@ def _samples(
     residuals: Sequence[Residuals],
     held_out: bool,
 ) -> list[Samples]:
-    known = {(r.experiment, r.channel): r for r in residuals}
+    known = {(r.experiment, r.channel): r for r in unweighted(residuals, experiments)}
     rows = {member: (group, row) for group in groups for row, member in enumerate(group.members)}
     found = []
     for place in sorted(places, key=lambda place: place.experiment):
@@ -75,7 +101,7 @@ def _samples(
         weights = np.asarray(group.weights[place.channel][row])
         measured, predictions = experiment.data[place.channel], predicted[place.experiment][place.channel]
         with np.errstate(invalid="ignore"):
-            off = np.where(weights > 0, weights * (measured - predictions), np.nan)
+            off = np.where(weights > 0, weights * (measured - predictions), np.nan) / np.sqrt(experiment.weight)
         output = experiment.channels[place.channel].output or place.channel
         unit = _unit(fit, experiment, output)
         data, model, off = (x.reshape(len(x), -1) for x in (measured, predictions, off))

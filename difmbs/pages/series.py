@@ -36,7 +36,7 @@ def _caption(samples: Samples, most: int) -> str:
     if lost:
         words.append(f"{lost} of {samples.residuals.size} samples are missing or do not count.")
     if samples.experiment.weight != 1:
-        words.append(f"The experiment counts {samples.experiment.weight:g} times, and the residuals with it.")
+        words.append(f"In the fit the experiment counts {samples.experiment.weight:g} times.")
     return " ".join(words)
 
 

@@ -94,8 +94,8 @@ def correlation(drawing: Drawing, fit: Fit) -> Html:
         table(["unknown", "and", "correlation"], pairs, 20) if pairs else paragraph("No two are correlated by 0.5.")
     )
     said = note(
-        f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. Grey: "
-        "no standard error, as at a bound or where an unknown is not determined."
+        f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. "
+        "Grey: no standard error, as at a bound or where an unknown is not determined."
     )
     if size > _MATRIX:
         return join(
@@ -124,7 +124,9 @@ def _heat_map(drawing: Drawing, fit: Fit) -> Html:
         axes.spines[:].set_visible(False)
         if size <= _NUMBERS:
             for (i, j), r in np.ndenumerate(matrix):
-                text = f"{r:.2f}".replace("-", "−") if np.isfinite(r) else "–"
+                # What is not quite 1 does not look so.
+                digits = 2 if i == j or abs(r) < 0.995 else 4
+                text = f"{r:.{digits}f}".replace("-", "−") if np.isfinite(r) else "–"
                 dark = np.isfinite(r) and abs(r) > 0.6
                 axes.text(j, i, text, ha="center", va="center", color="white" if dark else DATA, fontsize=7.5)
         else:

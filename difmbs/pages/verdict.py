@@ -8,6 +8,7 @@ from scipy import stats
 from ..identification.fit import Fit
 from ..identification.uncertainty import Residuals
 from .numbers import count, listed, percent, short
+from .samples import remark, unweighted
 
 GOOD, KNOWN, DOUBT, BAD = "good", "known", "doubt", "bad"
 SUSPICIOUS = 1e-3
@@ -70,8 +71,8 @@ def _ended(fit: Fit) -> Check:
         "converged": (GOOD, f"The search converged {after}."),
         "stalled": (
             DOUBT,
-            f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or dt), "
-            "or start elsewhere.",
+            f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or "
+            "dt), or start elsewhere.",
         ),
         "max_iterations": (
             BAD,
@@ -95,7 +96,7 @@ def _chi2(fit: Fit) -> list[Check]:
         said = ", ".join(f"{name}: {short(noise)}" for name, noise in list(fit.noise.items())[:6])
         text = f"The noise was estimated from the residuals ({said}), so their size says nothing about the model."
         found.append(Check(KNOWN, f"{text} Compare it with what the sensors are known for."))
-    judged = [r for r in fit.residuals if r.channel not in fit.noise]
+    judged = [r for r in unweighted(fit.residuals, fit.experiments) if r.channel not in fit.noise]
     if not judged or fit.degrees_of_freedom <= 0:
         return found
     if fit.posed.loss != "linear":
@@ -104,9 +105,7 @@ def _chi2(fit: Fit) -> list[Check]:
             Check(KNOWN, "Large residuals count less, so chi² is not compared with the degrees of freedom."),
         ]
     share = fit.degrees_of_freedom / max(sum(r.count for r in fit.residuals), 1)
-    weights = {e.name: e.weight for e in fit.experiments}
-    total = sum(r.chi2 / weights[r.experiment] for r in judged)
-    free = share * sum(r.count for r in judged)
+    total, free = sum(r.chi2 for r in judged), share * sum(r.count for r in judged)
     each = f"chi² is {short(total / free, 3)} for each degree of freedom"
     if stats.chi2.sf(total, free) < SUSPICIOUS:
         worst = max(judged, key=lambda r: r.rms)
@@ -131,10 +130,10 @@ def _chi2(fit: Fit) -> list[Check]:
 
 
 def _like_noise(fit: Fit) -> Check:
-    odd = [r for r in fit.residuals if r.remark]
+    odd = [r for r in fit.residuals if remark(r) == r.remark != ""]
     if not odd:
         return Check(GOOD, "The residuals look like noise: neighbours are independent, no outliers.")
-    shown = "; ".join(f"{_named(r)}: {r.remark}" for r in odd[:4])
+    shown = "; ".join(f"{_named(r)}: {r.remark.rstrip('?')}" for r in odd[:4])
     more = f"; and {len(odd) - 4} more" if len(odd) > 4 else ""
     return Check(DOUBT, f"Not all residuals look like noise. {shown}{more}. The standard errors suppose that they do.")
 
@@ -142,7 +141,7 @@ def _like_noise(fit: Fit) -> Check:
 def _determined(fit: Fit) -> Check:
     found = fit.identifiability
     if found.full:
-        text = f"The data determine all unknowns (condition {short(found.condition, 2)})."
+        text = f"The data determine all unknowns (condition {short(found.condition, 3)})."
         if found.condition > 1e3:
             return Check(DOUBT, f"{text} But some of them hardly: small errors of the model change them much.")
         return Check(GOOD, text)
@@ -227,11 +226,11 @@ def _validated(fit: Fit) -> Check:
             KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
         )
     unknown = [r for r in fit.validation if not _noise_known(fit, r)]
-    judged = [r for r in fit.validation if _noise_known(fit, r)]
+    judged = [r for r in unweighted(fit.validation, fit.posed.validation) if _noise_known(fit, r)]
     if not judged:
         return Check(KNOWN, f"Validation: {_explained(unknown)}. The noise of these channels is not known.")
     worst = max(judged, key=lambda r: r.rms)
-    own = max((r.rms for r in fit.residuals), default=1.0)
+    own = max((r.rms for r in unweighted(fit.residuals, fit.experiments)), default=1.0)
     text = f"Validation: {_named(worst)} is predicted to {short(worst.rms, 3)} standard deviations of the noise"
     if worst.rms > 1.5 * max(own, 1.0):
         return Check(DOUBT, f"{text}, worse than what was fitted. The model does not hold where it was not fitted.")
