@@ -12,9 +12,11 @@ import pytest
 from matplotlib.image import imread
 
 import difmbs as mbs
-from difmbs.pages.drawing import chosen
+from difmbs.pages.drawing import Drawing, chosen
 from difmbs.pages.numbers import measured, short
-from difmbs.pages.series import autocorrelation
+from difmbs.pages.samples import fitted_samples
+from difmbs.pages.series import autocorrelation, series
+from difmbs.pages.unknowns import correlation
 
 from .test_identification import (
     DT,
@@ -268,6 +270,7 @@ def test_undetermined_unknowns_are_marked(folder):
     assert "Do not use these numbers yet" in page.said
     assert "spring.stiffness / mass.mass" in page.said
     assert "Fix one of" in page.said
+    assert "No two that are known are correlated" in page.said
 
 
 def test_bounds_noise_of_size_zero_and_no_history(folder):
@@ -354,6 +357,30 @@ def test_the_autocorrelation_is_that_of_an_autoregressive_process():
     found, _ = autocorrelation(x)
     # Three standard errors of 20000 samples.
     np.testing.assert_allclose(found[:5], 0.8 ** np.arange(1, 6), atol=0.05)
+
+
+@pytest.mark.parametrize("count", [20, 50])
+def test_many_unknowns_are_summed_up(plain, count):
+    factor = np.random.default_rng(0).normal(size=(count, 3))
+    names = tuple(f"chain.stiffness[{i}]" for i in range(count))
+    posed = dataclasses.replace(plain.posed, unknowns=dataclasses.replace(plain.posed.unknowns, names=names))
+    text = correlation(Drawing(), dataclasses.replace(plain, posed=posed, covariance=factor @ factor.T))
+    assert len(text) < 300_000
+    assert "<image" not in text
+    assert ("too large to be drawn" in text) == (count == 50)
+    assert "more rows are not shown" in text
+
+
+def test_long_records_are_thinned_out(plain):
+    samples = fitted_samples(plain)[0]
+    times = np.linspace(0, 1, 60_000)
+    wave = np.sin(30 * times)[:, None]
+    off = np.random.default_rng(0).normal(size=wave.shape)
+    record = mbs.Experiment(times, {"u": wave[:, 0]}, {"u": mbs.Channel(noise=1.0)})
+    long = dataclasses.replace(samples, experiment=record, measured=wave + off, predicted=wave, residuals=off)
+    text = series(Drawing(), long, 2000)
+    assert "Of 60000 samples about 2000 are drawn" in text
+    assert len(text) < 200_000
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from . import units
 from .drawing import DATA, QUIET, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, cell, figure, items, join, note, paragraph, table
 from .numbers import Number, count, listed, measured, short
-from .verdict import CORRELATED, strongest
+from .verdict import CORRELATED, known_correlation, strongest
 
 _MATRIX, _NUMBERS = 40, 14
 """The largest matrices that are drawn, and drawn with numbers."""
-_BLUE_TO_RED = LinearSegmentedColormap.from_list("correlation", ["#2166ac", "#ffffff", "#b2182b"])
+_BLUE_TO_RED = LinearSegmentedColormap.from_list("correlation", ["#2166ac", "#ffffff", "#b2182b"], N=41)
+"""With so few colours that matplotlib draws the scale without an image."""
 
 
 def unknown_table(fit: Fit) -> Html:
@@ -91,7 +92,9 @@ def correlation(drawing: Drawing, fit: Fit) -> Html:
         return paragraph("There is one unknown only.")
     pairs = [(fit.names[i], fit.names[j], short(r, 4)) for i, j, r in strongest(fit, 0.0 if size <= 6 else 0.5)]
     listing = (
-        table(["unknown", "and", "correlation"], pairs, 20) if pairs else paragraph("No two are correlated by 0.5.")
+        table(["unknown", "and", "correlation"], pairs, 20)
+        if pairs
+        else paragraph("No two that are known are correlated by 0.5.")
     )
     said = note(
         f"Near ±1 (beyond {CORRELATED}) the data determine a combination of two unknowns better than each of them. "
@@ -106,7 +109,7 @@ def correlation(drawing: Drawing, fit: Fit) -> Html:
 
 def _heat_map(drawing: Drawing, fit: Fit) -> Html:
     size = len(fit.names)
-    matrix = np.where(np.isfinite(fit.correlation), fit.correlation, np.nan)
+    matrix = known_correlation(fit)
     with style():
         side = float(np.clip(0.42 * size, 1.4, 7))
         whole = new_figure(side + 2.9, side + 1.4)

@@ -178,10 +178,16 @@ def _correlated(fit: Fit) -> list[Check]:
     ]
 
 
+def known_correlation(fit: Fit) -> np.ndarray:
+    """NaN where one of the two has no standard error."""
+    errors = np.array(list(fit.standard_errors.values()))
+    known = np.isfinite(errors) & (errors > 0)
+    return np.where(np.outer(known, known), fit.correlation, np.nan)
+
+
 def strongest(fit: Fit, least: float) -> list[tuple[int, int, float]]:
     """Pairs of unknowns whose correlation is at least so large, the largest first."""
-    with np.errstate(invalid="ignore"):
-        upper = np.triu(np.nan_to_num(fit.correlation), 1)
+    upper = np.triu(np.nan_to_num(known_correlation(fit)), 1)
     rows, columns = np.nonzero(np.abs(upper) >= max(least, 1e-12))
     pairs = [(int(i), int(j), float(upper[i, j])) for i, j in zip(rows, columns, strict=True)]
     return sorted(pairs, key=lambda pair: -abs(pair[2]))
