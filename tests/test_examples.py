@@ -83,6 +83,7 @@ def test_outer_planets(example):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_intervals_of_the_squeezer_hold(example):
     """100 draws of noise: the spread is the Cramer-Rao bound, and the intervals hold the truth."""
     squeezer = example("squeezer/squeezer")

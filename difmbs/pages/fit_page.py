@@ -10,7 +10,7 @@ from .drawing import Drawing
 from .markup import Html, Number, join, note, paragraph, section, table, tag
 from .numbers import count, listed, percent, short
 from .rest import modal_test, static_test
-from .samples import Samples, fitted_samples, held_out_samples, remark
+from .samples import Samples, fitted_samples, held_out_samples
 from .series import ENTRIES, series
 from .verdict import Check, checks, gradient_check, headline
 
@@ -122,7 +122,7 @@ def _residual_table(samples: list[Samples]) -> Html:
         few = r.count < _FEW
         neighbours, normal = (Number("–"),) * 2 if few else (short(r.autocorrelation, 2), _probability(r.normality))
         numbers = (short(r.noise, 3), short(r.rms, 3), percent(r.fit / 100), neighbours, normal)
-        rows.append((r.experiment, r.channel, Number(r.count), *numbers, remark(r)))
+        rows.append((r.experiment, r.channel, Number(r.count), *numbers, r.remark))
     head = [
         "experiment",
         "channel",

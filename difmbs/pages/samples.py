@@ -11,11 +11,6 @@ from ..identification.problem import Group, Place
 from ..identification.uncertainty import Residuals
 from . import units
 
-_NOTHING = 0.05
-"""Of residuals, in standard deviations: how they behave does not matter."""
-_EVERYTHING = 100 - 1e-6
-"""Percent of the signal that are explained."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
@@ -62,27 +57,6 @@ def held_out_samples(fit: Fit) -> list[Samples]:
     return _samples(fit, posed.validation, groups, posed.held_out_places, predicted, fit.validation, True)
 
 
-def unweighted(residuals: Sequence[Residuals], experiments: Sequence[AbstractExperiment]) -> list[Residuals]:
-    """In standard deviations of the noise itself, also where an experiment counts more than once."""
-    root = {e.name: float(np.sqrt(e.weight)) for e in experiments}
-    return [
-        dataclasses.replace(
-            r,
-            noise=r.noise * root[r.experiment],
-            rms=r.rms / root[r.experiment],
-            chi2=r.chi2 / root[r.experiment] ** 2,
-        )
-        for r in residuals
-    ]
-
-
-def remark(r: Residuals) -> str:
-    """What is unusual, but not about residuals that are nothing but rounding."""
-    if r.rms < _NOTHING:
-        return "far below the noise" if r.remark else ""
-    return "data without noise" if r.remark and r.fit > _EVERYTHING else r.remark
-
-
 def _samples(
     fit: Fit,
     experiments: Sequence[AbstractExperiment],
@@ -92,7 +66,7 @@ def _samples(
     residuals: Sequence[Residuals],
     held_out: bool,
 ) -> list[Samples]:
-    known = {(r.experiment, r.channel): r for r in unweighted(residuals, experiments)}
+    known = {(r.experiment, r.channel): r for r in residuals}
     rows = {member: (group, row) for group in groups for row, member in enumerate(group.members)}
     found = []
     for place in sorted(places, key=lambda place: place.experiment):

@@ -8,7 +8,6 @@ from scipy import stats
 from ..identification.fit import Fit
 from ..identification.uncertainty import Residuals
 from .numbers import count, listed, percent, short
-from .samples import remark, unweighted
 
 GOOD, KNOWN, DOUBT, BAD = "good", "known", "doubt", "bad"
 SUSPICIOUS = 1e-3
@@ -96,7 +95,7 @@ def _chi2(fit: Fit) -> list[Check]:
         said = ", ".join(f"{name}: {short(noise)}" for name, noise in list(fit.noise.items())[:6])
         text = f"The noise was estimated from the residuals ({said}), so their size says nothing about the model."
         found.append(Check(KNOWN, f"{text} Compare it with what the sensors are known for."))
-    judged = [r for r in unweighted(fit.residuals, fit.experiments) if r.channel not in fit.noise]
+    judged = [r for r in fit.residuals if r.channel not in fit.noise]
     if not judged or fit.degrees_of_freedom <= 0:
         return found
     if fit.posed.loss != "linear":
@@ -130,7 +129,7 @@ def _chi2(fit: Fit) -> list[Check]:
 
 
 def _like_noise(fit: Fit) -> Check:
-    odd = [r for r in fit.residuals if remark(r) == r.remark != ""]
+    odd = [r for r in fit.residuals if r.remark]
     if not odd:
         return Check(GOOD, "The residuals look like noise: neighbours are independent, no outliers.")
     shown = "; ".join(f"{_named(r)}: {r.remark.rstrip('?')}" for r in odd[:4])
@@ -232,11 +231,11 @@ def _validated(fit: Fit) -> Check:
             KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
         )
     unknown = [r for r in fit.validation if not _noise_known(fit, r)]
-    judged = [r for r in unweighted(fit.validation, fit.posed.validation) if _noise_known(fit, r)]
+    judged = [r for r in fit.validation if _noise_known(fit, r)]
     if not judged:
         return Check(KNOWN, f"Validation: {_explained(unknown)}. The noise of these channels is not known.")
     worst = max(judged, key=lambda r: r.rms)
-    own = max((r.rms for r in unweighted(fit.residuals, fit.experiments)), default=1.0)
+    own = max((r.rms for r in fit.residuals), default=1.0)
     text = f"Validation: {_named(worst)} is predicted to {short(worst.rms, 3)} standard deviations of the noise"
     if worst.rms > 1.5 * max(own, 1.0):
         return Check(DOUBT, f"{text}, worse than what was fitted. The model does not hold where it was not fitted.")
