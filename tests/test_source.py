@@ -32,6 +32,7 @@ LEVELS = [
     {"files"},
     {"identification"},
     {"design"},
+    {"tasks"},
     {"__init__", "command"},
 ]
 

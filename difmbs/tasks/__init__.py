@@ -1,0 +1,6 @@
+"""Fits and designs as files describe them, and the folders that their results go to."""
+
+from ._design import DesignFile as DesignFile
+from ._design import load_design as load_design
+from ._fit import FitFile as FitFile
+from ._fit import load_fit as load_fit
