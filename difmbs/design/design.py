@@ -65,7 +65,8 @@ class Design:
     def check_gradient(self, seed: int = 0) -> float:
         """The difference, relative, between the derivative of all objectives and limits along a random direction and a
         central difference quotient: small if the derivatives are right."""
-        z = self.task.scaling.inverse(self.numbers)
+        # Of the start: at the optimum they may vanish.
+        z = self.task.scaling.inverse(self.unknowns.start)
         direction = np.random.default_rng(seed).normal(size=z.size)
         h = 1e-6 * max(1.0, float(np.max(np.abs(z))))
         ahead, behind = (np.asarray(evaluate(self.task, jnp.asarray(z + s * direction))[0]) for s in (h, -h))

@@ -61,9 +61,7 @@ def optimize(
 
     Ctrl-C ends it with the best design so far.
     """
-    options = dict(
-        t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps
-    )
+    options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps)
     search = posed_search(system, objective, unknowns, limits, options)
     search.most, search.tolerance = check_whole("max_iterations", max_iterations), tolerance
     search.lines = Lines(search.unknowns.names, progress, "objective", watch)

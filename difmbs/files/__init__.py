@@ -23,6 +23,7 @@ from ._settings import read_settings as read_settings
 from ._tables import Table as Table
 from ._tables import read_table as read_table
 from ._tables import write_table as write_table
+from ._toml import SCHEMA as SCHEMA
 from ._toml import Document as Document
 from ._toml import check_keys as check_keys
 from ._toml import format_table as format_table

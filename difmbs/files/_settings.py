@@ -101,7 +101,7 @@ _OF_TIME = ("t_end", "t_start", "save_dt", "save_times")
 
 
 def read_settings(path: Any, table: Any, *, timed: bool = True) -> SimulationSettings | None:
-    """The table [simulation] of a file, if there is one; not `timed`: the file says elsewhere when it begins and ends."""
+    """The table [simulation] of a file, if there is one; not `timed`: begin, end and outputs are said elsewhere."""
     if table is None:
         return None
     if not isinstance(table, dict):

@@ -73,7 +73,9 @@ def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
         raise FileError(f"{path}: brackets are nested too deeply.") from None
     except ValueError as error:
         raise FileError(f"{path}: {error}.") from None
-    document = Document(str(path), content, _lines(text, content) | _parts(text, content), hashlib.sha256(text.encode()).hexdigest())
+    document = Document(
+        str(path), content, _lines(text, content) | _parts(text, content), hashlib.sha256(text.encode()).hexdigest()
+    )
     _check_schema(path, content)
     check_keys(f"{path}:", content, ["schema", *keys])
     return document
@@ -85,9 +87,10 @@ def check_keys(where: str, table: Mapping[str, Any], known: list[str]) -> None:
             raise FileError(f"{where} there is no {show(key)}. {did_you_mean(key, known)}")
 
 
-def format_table(table: Mapping[str, Any]) -> str:
-    """Lines of "key = value"."""
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items())
+def format_table(table: Mapping[str, Any], header: tuple[str, ...] = ()) -> str:
+    """Lines of "key = value", under the line [header] if it has one."""
+    head = f"[{'.'.join(map(_key, header))}]\n" if header else ""
+    return head + "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items())
 
 
 def _check_schema(path: Any, content: dict[str, Any]) -> None:

@@ -69,7 +69,7 @@ def output_folder(path: str | os.PathLike[str], *, force: bool = False) -> Itera
 
 def _tidy(folder: Path) -> None:
     """Without what was being written when a process was killed or a thread left alone."""
-    for entry in folder.iterdir():
+    for entry in folder.iterdir() if folder.is_dir() else ():
         if _PART.fullmatch(entry.name):
             entry.unlink(missing_ok=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 from .._errors import FileError
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
-from ..design.search import optimize, posed_search
+from ..design.search import Search, optimize, posed_search
 from ..files import Document, ModelFile, SimulationSettings, read_document, read_settings
 from ..identification.progress import Progress, Watch
 from ..system import System
@@ -42,6 +42,12 @@ class DesignFile:
     simulation: SimulationSettings
     search: Mapping[str, Any]
 
+    @property
+    def unknown_numbers(self) -> dict[str, float]:
+        """All unknown numbers by name, where they start."""
+        unknowns = self.posed().unknowns
+        return dict(zip(unknowns.names, unknowns.start.tolist(), strict=True))
+
     def run(
         self,
         *,
@@ -72,11 +78,10 @@ class DesignFile:
         count = self.search.get("starts", 1) if starts is None else starts
         return self.posed().stored(folder, count, self.search.get("seed", 0))
 
-    def posed(self) -> Any:
+    def posed(self) -> Search:
+        """The search before it begins."""
         with said_of_task(self.document):
-            return posed_search(
-                self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments()
-            )
+            return posed_search(self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments())
 
 
 def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) -> DesignFile:
@@ -95,5 +100,5 @@ def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
     system = model.assemble()
     objectives, limits = read_objectives(document, system), read_limits(document, system)
     design = DesignFile(document, model, system, objectives, limits, unknowns, simulation, search)
-    design.posed()
+    design.posed()  # refuses what does not fit together
     return design

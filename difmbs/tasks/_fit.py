@@ -1,6 +1,7 @@
 """Fit files: what was measured, what is unknown, and of which model."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from ..files import Document, ModelFile, SimulationSettings, read_document, read_settings
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
+from ..identification.pose import Posed
 from ..identification.progress import Lines, Progress, Watch
 from ..identification.search import Search, identify, posed_problem
 from ..system import System
@@ -41,6 +43,11 @@ class FitFile:
     simulation: Mapping[str, Any]
     search: Mapping[str, Any]
 
+    @property
+    def unknown_numbers(self) -> dict[str, float]:
+        """All unknown numbers by name, where they start."""
+        return dict(zip(self.posed.unknowns.names, self.posed.unknowns.start.tolist(), strict=True))
+
     def run(
         self,
         *,
@@ -67,10 +74,12 @@ class FitFile:
 
     def stored(self, folder: str | os.PathLike[str]) -> Fit:
         """The fit as far as it is on the disk, without going on."""
-        posed = self.posed()
+        posed = self.posed
         return Search(posed, 1, Lines(posed.unknowns.names, False), folder).stored()
 
-    def posed(self) -> Any:
+    @functools.cached_property
+    def posed(self) -> Posed:
+        """As a least-squares problem."""
         with said_of_task(self.document):
             loss = self.search.get("loss", "linear")
             return posed_problem(self.system, self.experiments, self.unknowns, **self.simulation, loss=loss)
@@ -96,5 +105,5 @@ def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fi
         {key: settings[key] for key in _SIMULATION},
         search,
     )
-    fit.posed()
+    _ = fit.posed  # refuses what does not fit together
     return fit
