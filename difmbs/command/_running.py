@@ -33,7 +33,7 @@ class Interrupted(BaseException):
 class Commands(click.Group):
     """Says what is wrong with the arguments in one sentence, and as JSON where that is asked for."""
 
-    def main(self, args: Any = None, standalone_mode: bool = True, **options: Any) -> Any:
+    def main(self, args: Any = None, *, standalone_mode: bool = True, **options: Any) -> Any:  # type: ignore[override]
         arguments = sys.argv[1:] if args is None else list(args)
         try:
             code = super().main(arguments, standalone_mode=False, **options)

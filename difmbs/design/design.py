@@ -85,7 +85,8 @@ class Design:
         first = self.history[0].chi2 if self.history else np.nan
         lines += [
             "",
-            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, at the start {first:.6g}",
+            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, "
+            f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
         for limit, value in zip(self.task.limits, self.limits, strict=True):

@@ -169,6 +169,6 @@ def name_of(quantity: Any) -> str:
 def check_quantity(where: str, quantity: Any) -> None:
     if not isinstance(quantity, AbstractQuantity) and (not callable(quantity) or isinstance(quantity, type)):
         raise ParameterError(
-            f"{where} must be a quantity such as mbs.LargestSize('frame.position', 0) or a function of the solution, got "
-            f"{show(quantity)}."
+            f"{where} must be a quantity such as mbs.LargestSize('frame.position', 0) or a function of the "
+            f"solution, got {show(quantity)}."
         )

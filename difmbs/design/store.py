@@ -1,4 +1,4 @@
-"""What a search has evaluated, in memory and on disk: repeated from there, an interrupted search goes on where it was."""
+"""What a search has evaluated, in memory and on disk: an interrupted search goes on from there."""
 
 import hashlib
 import json

@@ -334,7 +334,7 @@ class Motion(AbstractProgram):
         return np.broadcast_to(begun.reshape(-1, *(1 for _ in shape[1:])), shape)
 
     def _nodes(self) -> np.ndarray:
-        """Equally spaced times, four to the shortest interval between samples, on which late signals are interpolated."""
+        """Equally spaced times, four to the shortest interval of samples, on which late signals are interpolated."""
         spans = [span for *_, span in self.channels if span is not None]
         if not spans:
             return np.zeros(0)

@@ -1,4 +1,4 @@
-"""What needs more evaluations around the result of a fit: intervals without linearization, a check of the derivatives."""
+"""What needs evaluations around the result of a fit: intervals without linearization, a check of derivatives."""
 
 from typing import TYPE_CHECKING, Any
 

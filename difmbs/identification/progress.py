@@ -26,7 +26,8 @@ class Iteration:
 
 
 class Lines:
-    """Shows iterations: `progress` is a function of a line, True or None for standard error, None only on a terminal;
+    """Shows iterations. `progress`: a function of a line; True: standard error; None: that only on a terminal.
+
     `watch` is given each iteration itself.
     """
 
