@@ -32,7 +32,7 @@ LEVELS = [
     {"files"},
     {"identification"},
     {"design"},
-    {"tasks"},
+    {"tasks", "pages"},
     {"__init__", "command"},
 ]
 

@@ -15,7 +15,7 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
     from pathlib import Path
 
     from ..files import output_folder
-    from ..report import report as write_page
+    from ..pages.page import report as write_page
     from ..tasks import stored
 
     if not Path(folder).is_dir():

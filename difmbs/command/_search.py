@@ -122,7 +122,7 @@ def _run(report: Report, task: Any, folder: Any, options: Options, goes_on: bool
 def _write(folder: Any, result: Any, options: Options, error: float | None) -> list[str]:
     """The manifest last: where it is, the others are whole."""
     from ..files import replacing
-    from ..report import report as write_page
+    from ..pages.page import report as write_page
     from ..tasks import MANIFEST
 
     files = folder.write(result)

@@ -98,7 +98,7 @@ def posed_search(
         found.targets,
         objectives,
         tuple(limits),
-        tuple({**options, "saveat": times}.items()),
+        tuple(sorted({**options, "saveat": times}.items())),
     )
     return Search(task, found)
 

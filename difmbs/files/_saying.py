@@ -28,7 +28,8 @@ def said_of_item(document: Document, key: str, i: int, table: Mapping[str, Any])
         said, name = str(error).removeprefix(f"{key} "), show(table.get("name"))
         if "name" in table and not said.startswith(name):
             said = f"{name}: {said}"
-        raise FileError(f"{document.path}: {key} {said} {document.where(key, i)}") from None
+        of = key if "name" in table else f"{key}:"
+        raise FileError(f"{document.path}: {of} {said} {document.where(key, i)}") from None
 
 
 @contextmanager

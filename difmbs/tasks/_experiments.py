@@ -86,7 +86,7 @@ class _Reader:
     def __init__(self, path: str, table: Mapping[str, Any], name: str, allow_outside: bool):
         self.path, self.table, self.allow_outside = path, table, allow_outside
         self.rest: dict[str, Any] = {"name": name, "params": _numbers(table.get("params", {}), "params")}
-        self.rest |= {key: table[key] for key in ("weight", "validation") if key in table}
+        self.rest |= {"weight": float(table.get("weight", 1)), "validation": table.get("validation", False)}
 
     def motion(self) -> Experiment:
         time = self.table.get("time", "t")
