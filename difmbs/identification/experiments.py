@@ -16,7 +16,7 @@ from .._modes import modes
 from .._parameters import Path, as_array, is_numbers, show
 from .._simulate import simulate
 from ..files import Table, read_table
-from ..outputs import Outputs
+from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
 from ..statics import static_equilibrium
 from ..system import System
@@ -318,7 +318,7 @@ class Motion(AbstractProgram):
         read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
         found = {}
         for name, output, component, span in self.channels:
-            values = _component(read[output], component)
+            values = component_of(output, read[output], component)
             if span is None:
                 found[name] = values[at_samples]
             else:
@@ -351,7 +351,9 @@ class Rest(AbstractProgram):
     def outputs(self, system, loads, delays):
         def one(loads):
             rest = static_equilibrium(system.with_values(loads), throw=False)
-            return {name: _component(rest[output], component, 0) for name, output, component, _ in self.channels}
+            return {
+                name: component_of(output, rest[output], component, 0) for name, output, component, _ in self.channels
+            }
 
         if loads:
             return jax.vmap(one)(dict(loads))
@@ -376,13 +378,6 @@ def column_of(table: Table, names: str | Sequence[str], missing: bool = False) -
     """A column of a file, or columns as the entries of a vector; `missing`: whether numbers may be."""
     column = table.column if missing else table.complete_column
     return column(names) if isinstance(names, str) else np.stack([column(name) for name in names], axis=-1)
-
-
-def _component(values: Any, component: Any, axis: int = 1) -> Any:
-    if component is None:
-        return values
-    index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
-    return values[index]
 
 
 def _interpolated(values: Any, place: Any) -> Any:
@@ -410,16 +405,9 @@ def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -
         output, component = channel.output or name, channel.component
         try:
             shape = (count, *output_shape(system, output))
+            shapes[name] = component_of(output, np.broadcast_to(0.0, shape), component).shape
         except ParameterError as error:
             raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
-        try:
-            shapes[name] = _component(np.empty(shape), component).shape
-        except (IndexError, TypeError):
-            raise ParameterError(
-                f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; "
-                "its shape "
-                f"is {shape[1:]}."
-            ) from None
     return shapes
 
 

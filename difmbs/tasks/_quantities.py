@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from .._errors import FileError, ParameterError, did_you_mean
 from .._parameters import show
 from ..design.objectives import (
@@ -19,6 +21,7 @@ from ..design.objectives import (
 )
 from ..files import Document, said_of_item
 from ..identification.experiments import output_shape
+from ..outputs import component_of
 from ..system import System
 from . import _fields as fields
 from ._fields import check_fields
@@ -67,8 +70,7 @@ def _quantity(table: Mapping[str, Any], system: System) -> AbstractQuantity:
         raise ParameterError(f"there is no quantity {show(word)}. {did_you_mean(word, _QUANTITIES)}")
     if "width" in table and word != "smooth_maximum":
         raise ParameterError("width is for quantity = 'smooth_maximum' only.")
-    shape, component = output_shape(system, output), table.get("component")
-    if component is not None and component >= (shape or (0,))[0]:
-        raise ParameterError(f"{show(output)} has no component {component}; its shape is {shape}.")
+    component = table.get("component")
+    component_of(output, np.zeros(output_shape(system, output)), component, axis=0)
     more = {key: float(table[key]) for key in ("weight", "width") if key in table}
     return _QUANTITIES[word](output, component, **more)
