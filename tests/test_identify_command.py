@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -144,7 +145,7 @@ def test_optimize(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["identify"], "difmbs identify: Missing argument 'FIT'."),
+        (["identify"], "identify: Missing argument 'FIT'."),
         (["identify", "fit.toml", "--starts", "0"], "0 is not in the range x>=1"),
         (["identify", "fit.toml", "--start", "2"], "No such option"),
         (["report", "nowhere"], "there is no folder 'nowhere'"),
@@ -176,32 +177,27 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     Path("fit.toml").write_text(text + '[unknown."height.gain"]\nstart = 1\n[unknown."mass.velocity[0]"]\nstart = 0\n')
     said = run("identify", "fit.toml", code=3).stderr
     assert said.startswith("fit.toml: no sample depends on 'mass.velocity[0]'.")
-    assert said.endswith("(line 27)\n")
+    assert said.endswith("(line 24)\n")
     Path("model.toml").write_text(Path("model.toml").read_text().replace("dt = 0.005", "max_steps = 2"))
     said = run("identify", "fit.toml", "--force", code=3).stderr
     assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample")
 
 
-SLOW = "dt = 0.00002"
+SLOW = "dt = 0.00005"
 """Some tenths of a second for an iteration."""
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def begin(folder, cache):
+def begin(folder):
     """Starts a command in another process."""
     text = Path("model.toml").read_text()
     Path("model.toml").write_text(text.replace("dt = 0.005", SLOW))
-    settings = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
-    settings.pop("JAX_COMPILATION_CACHE_DIR", None)
+    cache = jax.config.jax_compilation_cache_dir
     running = []
 
-    def start(*arguments):
-        code = "from difmbs.command import main; main()"
+    def start(*arguments, cache=cache):
+        code = "from difmbs.command import main; main(prog_name='difmbs')"
+        settings = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": str(cache)}
         pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         running.append(subprocess.Popen([sys.executable, "-c", code, *arguments], env=settings, **pipes))
         return running[-1]
@@ -212,37 +208,41 @@ def begin(folder, cache):
         process.communicate()
 
 
-def wait_for_iteration(process, state):
-    """Until the state on the disk is another one, or the process has ended."""
-    changed = lambda: state.stat().st_mtime_ns if state.exists() else 0
+def wait_for_iteration(process, file):
+    """Until a file is written anew, or the process has ended."""
+    changed = lambda: file.stat().st_mtime_ns if file.exists() else 0
     before = changed()
     while changed() == before and process.poll() is None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["identify fit.toml", "optimize design.toml"])
-def test_signals_end_a_search_with_the_best_so_far(begin, command, number):
-    name, file = command.split()
-    folder, state = (Path("fit"), "state.npz") if name == "identify" else (Path("design"), "evaluations.npz")
-    process = begin(name, file, "--json")
-    wait_for_iteration(process, folder / state)
-    time.sleep(0.3)
+@pytest.mark.parametrize(
+    ("command", "out", "state", "number"),
+    [
+        ("identify fit.toml", "fit", "state.npz", signal.SIGINT),
+        ("optimize design.toml", "design", "evaluations.npz", signal.SIGTERM),
+    ],
+    ids=["identify", "optimize"],
+)
+def test_signals_end_a_search_with_the_best_so_far(begin, command, out, state, number):
+    process = begin(*command.split(), "--json")
+    wait_for_iteration(process, Path(out, "parameters.toml"))
+    time.sleep(0.1)
     process.send_signal(number)
     start = time.perf_counter()
-    out, said = process.communicate(timeout=60)
+    printed, said = process.communicate(timeout=60)
     assert time.perf_counter() - start < 2
     assert process.returncode == 128 + number, said
-    assert said.startswith(f"stopped by {number.name}")
-    assert said.endswith(f"resume: difmbs {name} {file} --resume\n")
-    assert json.loads(out)["resume"] == f"difmbs {name} {file} --resume"
-    assert 'status = "interrupted"' in (folder / "parameters.toml").read_text()
-    assert sorted(p.name for p in folder.iterdir()) == sorted([".lock", "parameters.toml", state])
-    assert "(interrupted)" in run("report", folder).stdout
+    assert said.startswith(f"stopped by {number.name} after ")
+    assert said.endswith(f"resume: difmbs {command} --resume\n")
+    assert json.loads(printed)["resume"] == f"difmbs {command} --resume"
+    assert 'status = "interrupted"' in Path(out, "parameters.toml").read_text()
+    assert sorted(p.name for p in Path(out).iterdir()) == sorted([".lock", "parameters.toml", state])
+    assert "(interrupted)" in run("report", out).stdout
 
 
-def test_a_signal_while_compiling(begin):
-    process = begin("identify", "fit.toml")
+def test_a_signal_while_compiling(begin, tmp_path):
+    process = begin("identify", "fit.toml", cache=tmp_path / "cache")
     while not Path("fit/.lock").exists():
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
@@ -266,7 +266,7 @@ def test_killed_at_any_time_it_goes_on_to_the_same_result(begin, command, kills)
     for _ in range(kills):
         process = begin(*command.split(), "--out", "killed", "--resume", "-q")
         wait_for_iteration(process, Path("killed", state))
-        time.sleep(rng.uniform(0, 0.5))
+        time.sleep(rng.uniform(0, 0.3))
         process.kill()
         process.communicate()
         assert not [p for p in Path("killed").glob("*.csv") if not p.read_bytes().endswith(b"\n")]
