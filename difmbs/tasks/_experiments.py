@@ -47,8 +47,8 @@ _CHANNEL = {
     "missing": fields.FLAG,
     "column": fields.WORDS,
 }
-_VALUES = {"values": fields.LIST}
-_POINTS = {"times": fields.LIST, **_VALUES, "smooth": fields.FLAG}
+_VALUES = {"values": fields.NUMBERS}
+_POINTS = {"times": fields.LIST, "values": fields.LIST, "smooth": fields.FLAG}
 _COLUMN = {
     "column": fields.WORDS,
     "file": fields.WORD,
