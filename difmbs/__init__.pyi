@@ -105,3 +105,4 @@ from .tasks import DesignFile as DesignFile
 from .tasks import FitFile as FitFile
 from .tasks import load_design as load_design
 from .tasks import load_fit as load_fit
+from .pages.page import report as report
