@@ -22,7 +22,7 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
         raise click.UsageError(f"there is no folder '{folder}'.")
     with output_folder(folder, force=True) as path:
         result = in_background(lambda: stored(path, allow_outside=allow_outside))
-        write_page(result, path / "report.html", force=True)
+        in_background(lambda: write_page(result, path / "report.html", force=True))
     report.say(f"written: {folder}/report.html ({result.status})")
     report.end(0, folder=folder, status=result.status, files=["report.html"])
     return 0

@@ -87,7 +87,7 @@ def search(report: Report, task: Any, options: Options, numbers: Callable[[Any],
                     report.say(f"there is nothing in {options.out} to go on from: it starts from the beginning")
             with stopwatch() as seconds:
                 result, error = in_background(lambda: _run(report, task, folder, options, goes_on))
-            files = _write(folder, result, options, error)
+            files = in_background(lambda: _write(folder, result, options, error))
     except Interrupted as interrupted:
         return _interrupted(report, folder, options, interrupted.number)
     converged = result.status == "converged"
