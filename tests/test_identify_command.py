@@ -107,7 +107,9 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
-def test_what_does_not_converge_is_saved_and_goes_on(folder):
+def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
+    # Pages are not what this is about, and take time.
+    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
     run("identify", "fit.toml", "--out", "whole", "-q")
     text = Path("fit.toml").read_text()
     Path("fit.toml").write_text(text + "[search]\nmax_iterations = 3\n")

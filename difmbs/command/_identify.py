@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ._running import Report, command, start_jax
-from ._search import Options, Words, options_of_searches, search
+from ._search import Options, counted, options_of_searches, search
 
 
 @click.command("identify")
@@ -26,7 +26,7 @@ def identify(report: Report, file: str, **given: Any) -> int:
     samples = sum(data.size for e in task.experiments for data in e.data.values())
     validation = f" ({held_out} of them only predicted)" if held_out else ""
     report.say(
-        f"{file}: {Words(task.unknown_numbers, 'unknown')}, {Words(task.experiments, 'experiment')}{validation}, "
+        f"{file}: {counted(task.unknown_numbers, 'unknown')}, {counted(task.experiments, 'experiment')}{validation}, "
         f"{samples} samples"
     )
     return search(report, task, options, _numbers)

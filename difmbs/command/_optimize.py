@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ._running import Report, command, start_jax
-from ._search import Options, Words, options_of_searches, search
+from ._search import Options, counted, options_of_searches, search
 
 
 @click.command("optimize")
@@ -23,7 +23,7 @@ def optimize(report: Report, file: str, **given: Any) -> int:
     options = Options("optimize", file, **given)
     task = load_design(file, allow_outside=options.allow_outside)
     counts = [(task.unknown_numbers, "unknown"), (task.objectives, "objective"), (task.limits, "limit")]
-    report.say(f"{file}: {', '.join(str(Words(*count)) for count in counts)}")
+    report.say(f"{file}: {', '.join(counted(*count) for count in counts)}")
     return search(report, task, options, _numbers)
 
 

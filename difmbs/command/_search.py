@@ -42,15 +42,9 @@ class Options:
 _FOLDERS = {"identify": "fit", "optimize": "design"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Words:
+def counted(things: Sized, word: str) -> str:
     """ "1 unknown", "2 unknowns"."""
-
-    things: Sized
-    word: str
-
-    def __str__(self) -> str:
-        return f"{len(self.things)} {self.word}{'' if len(self.things) == 1 else 's'}"
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 def options_of_searches(folder: str) -> Callable[[Any], Any]:
@@ -128,11 +122,11 @@ def _write(folder: Any, result: Any, options: Options, error: float | None) -> l
     files = folder.write(result)
     write_page(result, folder.path / "report.html", force=True)
     files = [*files, "report.html", MANIFEST]
-    documents = {options.file: folder.task.document, "model": folder.task.model.document}
+    documents = (folder.task.document, folder.task.model.document)
     manifest = {
         "schema": 1,
         "command": options.name,
-        "files": {document.path: document.sha256 for document in documents.values()},
+        "files": {document.path: document.sha256 for document in documents},
         "starts": options.starts,
         "status": result.status,
         "evaluations": result.evaluations,
