@@ -101,4 +101,8 @@ from .design.objectives import MeanSquare as MeanSquare
 from .design.objectives import RootMeanSquare as RootMeanSquare
 from .design.objectives import SmoothMaximum as SmoothMaximum
 from .design.search import optimize as optimize
+from .tasks import DesignFile as DesignFile
+from .tasks import FitFile as FitFile
+from .tasks import load_design as load_design
+from .tasks import load_fit as load_fit
 from .pages.page import report as report

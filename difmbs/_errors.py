@@ -36,6 +36,10 @@ class FileError(ValueError):
         self.output = output
 
 
+class MismatchError(FileError):
+    """What is on the disk belongs to something else than what is to go on from it."""
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The sentence that follows 'there is no ...': the nearest valid name and the list of all."""
     names = [str(k) for k in known]

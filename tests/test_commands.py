@@ -88,7 +88,10 @@ def test_help_comes_at_once_and_without_jax():
     assert time.perf_counter() - start < 1.0
 
 
-@pytest.mark.parametrize("command", ["check", "simulate", "doctor", "examples", "examples list", "examples copy"])
+@pytest.mark.parametrize(
+    "command",
+    ["check", "simulate", "identify", "optimize", "report", "doctor", "examples", "examples list", "examples copy"],
+)
 def test_every_command_explains_itself(run, command):
     said = run(*command.split(), "--help").output
     assert "Usage:" in said
@@ -278,6 +281,8 @@ def test_examples_are_listed_and_copied(run):
     assert EXAMPLES
     said = run("examples", "list").output
     assert all(name in said for name in EXAMPLES)
+    assert "schema" not in said  # each has a line that says what it is
+    assert "Try: difmbs identify drop_test/fit.toml" in run("examples", "copy", "drop_test").output
     run("examples", "copy", "pendulum")
     assert "is not empty" in run("examples", "copy", "pendulum", code=2).stderr
     run("examples", "copy", "pendulum", "--force")

@@ -32,7 +32,7 @@ LEVELS = [
     {"files"},
     {"identification"},
     {"design"},
-    {"pages"},
+    {"tasks", "pages"},
     {"__init__", "command"},
 ]
 

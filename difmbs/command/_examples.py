@@ -44,9 +44,15 @@ def copy_example(report: Report, name: str, out: str | None, force: bool) -> int
             target.parent.mkdir(parents=True, exist_ok=True)
             with replacing(target, force=force) as file:
                 file.write(path.read_bytes())
-    report.say(f"copied to {folder}. Try: difmbs simulate {folder}/model.toml")
+    report.say(f"copied to {folder}. Try: {_first_command(folder)}")
     report.end(0, out=str(folder), files=[str(path.relative_to(folders[name])) for path in files])
     return 0
+
+
+def _first_command(folder: Path) -> str:
+    tries = {"fit.toml": "identify", "design.toml": "optimize", "model.toml": "simulate"}
+    file, name = next((file, name) for file, name in tries.items() if (folder / file).exists())
+    return f"difmbs {name} {folder / file}"
 
 
 def _folders() -> list[Path]:

@@ -23,7 +23,31 @@ _WORKER = "difmbs work"
 
 
 class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM."""
+    """Ctrl-C or SIGTERM, whose `number` it has."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+
+
+class Commands(click.Group):
+    """Says what is wrong with the arguments in one sentence, and as JSON where that is asked for."""
+
+    def main(self, args: Any = None, *, standalone_mode: bool = True, **options: Any) -> Any:  # type: ignore[override]
+        arguments = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(arguments, standalone_mode=False, **options)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = USAGE
+        except click.ClickException as error:
+            where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "difmbs"
+            said, code = f"{where}: {error.format_message()}", error.exit_code
+            click.echo(said, err=True)
+            Report("--json" in arguments, False).end(code, error=said)
+        if standalone_mode:
+            sys.exit(code)
+        return code
 
 
 class Report:
@@ -142,18 +166,25 @@ def _stopped(number: int) -> tuple[int, str]:
 
 def _explained(error: BaseException) -> tuple[int, str]:
     """The exit code for an error, and the sentence."""
-    from .._errors import FileError, ModelError, ParameterError, SimulationError
+    from .._errors import FileError, MismatchError, ModelError, ParameterError, SimulationError
 
+    if isinstance(error, MismatchError):
+        return FAILED_CHECK, str(error)
     if isinstance(error, FileError):
         return (USAGE if error.output else BAD_INPUT), str(error)
     if isinstance(error, SimulationError):
-        return (BAD_INPUT if error.status == "refused" else STOPPED), f"simulate: {error}"
+        return (BAD_INPUT if error.status == "refused" else STOPPED), f"{_name()}: {error}"
     if isinstance(error, ModelError | ParameterError):
         return BAD_INPUT, str(error)
     if isinstance(error, MemoryError):
         return FAULT, "there is not enough memory."
     first = (str(error).splitlines() or [""])[0][:200]
     return FAULT, f"unexpected {type(error).__name__}: {first} This is a fault of difmbs; --debug shows where."
+
+
+def _name() -> str:
+    context = click.get_current_context(silent=True)
+    return (context and context.info_name) or "difmbs"
 
 
 def _leave(code: int) -> None:
@@ -171,7 +202,7 @@ def _heard(signals: list[int]) -> Iterator[None]:
 
     def stop(number: int, _: Any) -> None:
         signals.append(number)
-        raise Interrupted
+        raise Interrupted(number)
 
     # A shell lets commands in the background ignore Ctrl-C.
     numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]

@@ -31,7 +31,7 @@ def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, 
     changes = _changes(given)
     system = _changed(described.assemble(), changes)
     with output_folder(out, force=force) as folder:
-        with _stopwatch() as seconds:
+        with stopwatch() as seconds:
             solution, health = in_background(lambda: _run(system, settings))
         message = _message(solution)
         said = {"status": solution.status, "message": message, "stats": solution.stats, "health": _numbers(health)}
@@ -155,7 +155,7 @@ def _columns(solution: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _stopwatch() -> Iterator[dict[str, float]]:
+def stopwatch() -> Iterator[dict[str, float]]:
     """Seconds in all, and of compiling."""
     import jax
 

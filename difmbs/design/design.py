@@ -11,7 +11,7 @@ from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
 from ..system import System
-from .task import Task
+from .task import Task, evaluate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +60,17 @@ class Design:
     @property
     def system(self) -> System:
         return self.task.system.with_params(self.params)
+
+    def check_gradient(self, seed: int = 0) -> float:
+        """The difference, relative, between the derivative of all objectives and limits along a random direction and a
+        central difference quotient: small if the derivatives are right."""
+        # Of the start: at the optimum they may vanish.
+        z = self.task.scaling.inverse(self.unknowns.start)
+        direction = np.random.default_rng(seed).normal(size=z.size)
+        h = 1e-6 * max(1.0, float(np.max(np.abs(z))))
+        ahead, behind = (np.asarray(evaluate(self.task, jnp.asarray(z + s * direction))[0]) for s in (h, -h))
+        tangent = np.asarray(evaluate(self.task, jnp.asarray(z))[1]) @ direction
+        return float(np.max(np.abs(tangent - (ahead - behind) / (2 * h))) / np.max(np.abs(tangent)))
 
     def __str__(self) -> str:
         width = max(7, *(len(n) for n in self.names))

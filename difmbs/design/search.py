@@ -11,16 +11,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._arguments import check_system, check_whole
-from .._errors import ParameterError, SimulationError
+from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
-from ..identification.progress import Iteration, Lines, Progress
+from ..identification.progress import Iteration, Lines, Progress, Watch
 from ..identification.unknowns import Unknowns, resolve
 from ..system import System
 from .design import Design
 from .objectives import AbstractQuantity, Limit, check_quantity, names_of
 from .program import Program
-from .store import Log
+from .store import Interruption, Log
 from .task import Task, evaluate, split, values_at, violation
 
 
@@ -45,6 +45,7 @@ def optimize(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = None,
+    watch: Watch = None,
 ) -> Design:
     """The unknowns for which the objective of a motion is least.
 
@@ -52,11 +53,27 @@ def optimize(
     solution, which should be smooth; of a list the sum; for the largest of something pass it with weight=-1;
     `unknowns`: by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when
     objective and limits change by less, relative; `starts`: so many starts are compared, the first one as given, the
-    others at random in the ranges, and the search goes on from the best three; `folder`, `resume`, `progress`: as in
-    `identify`; the others: as in `simulate`.
+    others at random in the ranges, and the search goes on from the best three; `folder`, `resume`, `progress`,
+    `watch`: as in `identify`; the others: as in `simulate`.
 
     Ctrl-C ends it with the best design so far.
     """
+    options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps)
+    search = posed_search(system, objective, unknowns, limits, options)
+    search.most, search.tolerance = check_whole("max_iterations", max_iterations), tolerance
+    search.lines = Lines(search.unknowns.names, progress, "objective", watch)
+    search.log = Log(folder, search.task, search.unknowns, resume)
+    return search.run(check_whole("starts", starts), seed)
+
+
+def posed_search(
+    system: System,
+    objective: Any,
+    unknowns: Mapping[str, Any],
+    limits: Sequence[Any],
+    options: Mapping[str, Any],
+) -> "Search":
+    """The search as `optimize` makes it, with all that it was given checked; `options`: of `simulate`."""
     check_system("optimize", system)
     objectives = tuple(objective) if isinstance(objective, (list, tuple)) else (objective,)
     for quantity in objectives:
@@ -67,10 +84,9 @@ def optimize(
         check_quantity("a limit", limit.quantity)
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
-    times = None if saveat is None or isinstance(saveat, diffrax.SaveAt) else tuple(np.asarray(saveat, float).tolist())
-    options = dict(
-        t0=t0, t1=t1, dt=dt, solver=solver, saveat=times or saveat, rtol=rtol, atol=atol, max_steps=max_steps
-    )
+    saveat = options["saveat"]
+    plain = saveat is not None and not isinstance(saveat, diffrax.SaveAt)
+    times = tuple(np.asarray(saveat, float).tolist()) if plain else saveat
     paths = {*found.fixed, *(t.path for t in found.targets)}
     task = Task(
         system,
@@ -79,13 +95,9 @@ def optimize(
         found.targets,
         objectives,
         tuple(limits),
-        tuple(options.items()),
+        tuple(sorted({**options, "saveat": times}.items())),
     )
-    search = Search(
-        task, found, check_whole("max_iterations", max_iterations), tolerance, Lines(found.names, progress, "objective")
-    )
-    search.log = Log(folder, task, found, resume)
-    return search.run(check_whole("starts", starts), seed)
+    return Search(task, found)
 
 
 class _Nothing(Exception):  # noqa: N818 (not an error)
@@ -98,9 +110,9 @@ class Search:
 
     task: Task
     unknowns: Unknowns
-    most: int
-    tolerance: float
-    lines: Lines
+    most: int = 100
+    tolerance: float = 1e-9
+    lines: Lines = dataclasses.field(default_factory=lambda: Lines((), False))
     log: Any = None
     history: list[Iteration] = dataclasses.field(default_factory=list)
     best: tuple[float, float, Any] | None = None
@@ -118,7 +130,7 @@ class Search:
             status = min([self._from(z) for z in self._starts(first, starts, seed)], key=lambda s: s != "converged")
         except _Nothing:
             status = "converged"
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interruption):
             if self.best is None:
                 raise
         assert self.best is not None
@@ -137,6 +149,14 @@ class Search:
             tuple(self.history),
             self.log.evaluations + self.compared,
         )
+
+    def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
+        """The design as far as its evaluations are on the disk, without going on."""
+        self.log = Log(folder, self.task, self.unknowns, resume=True, known_only=True)
+        try:
+            return self.run(starts, seed)
+        except Interruption:
+            raise FileError(f"{folder} has no finished iteration yet.") from None
 
     def _starts(self, first: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
         if count == 1:

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._errors import FileError
+from .._errors import FileError, MismatchError
+from ..files import fingerprint as of_system
 from ..files import replacing
 from ..identification.unknowns import Unknowns
 from .task import Task
@@ -19,10 +20,22 @@ from .task import Task
 NAME = "evaluations.npz"
 
 
-class Log:
-    """Evaluations by their place. With a folder they are kept there, too."""
+class Interruption(BaseException):
+    """The search would have to go on where it was interrupted."""
 
-    def __init__(self, folder: str | os.PathLike[str] | None, task: Task, unknowns: Unknowns, resume: bool):
+
+class Log:
+    """Evaluations by their place. With a folder they are written there; with `known_only` there are no new ones."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        task: Task,
+        unknowns: Unknowns,
+        resume: bool,
+        known_only: bool = False,
+    ):
+        self._known_only = known_only
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self._folder = None if folder is None else Path(folder)
         self._begun = time.perf_counter()
@@ -40,6 +53,8 @@ class Log:
     def remembered(self, z: np.ndarray, evaluate: Callable[[], Any]) -> tuple[np.ndarray, np.ndarray]:
         key = np.asarray(z, float).tobytes()
         if key not in self._known:
+            if self._known_only:
+                raise Interruption
             self._known[key] = tuple(np.asarray(x) for x in evaluate())  # type: ignore[assignment]
             self._write()
         return self._known[key]
@@ -67,13 +82,16 @@ class Log:
         except Exception as error:  # whatever a damaged archive raises
             raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
         if of != self._of:
-            raise FileError(f"{path} belongs to another task. Start again without resume.")
+            raise MismatchError(
+                f"{path} belongs to another task: model, unknowns, objectives or settings were changed. Start again "
+                "without resume."
+            )
         self._known = {place.tobytes(): (entries, jacobian) for place, entries, jacobian in rows}
 
 
 def _fingerprint(task: Task, unknowns: Unknowns) -> str:
-    digest = hashlib.sha256()
-    for array in map(np.asarray, jax.tree.leaves((task.system.stacks, task.system.gravity, task.given))):
+    digest = hashlib.sha256(of_system(task.system).encode())
+    for array in map(np.asarray, jax.tree.leaves(task.given)):
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
     said = [unknowns.names, unknowns.targets, [str(q) for q in task.objectives], [str(x.quantity) for x in task.limits]]
     digest.update(repr([said, [(x.upper, x.lower) for x in task.limits], task.options]).encode())

@@ -15,10 +15,15 @@ from ._results import Result as Result
 from ._results import load_result as load_result
 from ._results import result_of as result_of
 from ._results import save_result as save_result
+from ._saying import said_of as said_of
+from ._saying import said_of_item as said_of_item
+from ._saying import said_of_part as said_of_part
 from ._settings import SimulationSettings as SimulationSettings
+from ._settings import read_settings as read_settings
 from ._tables import Table as Table
 from ._tables import read_table as read_table
 from ._tables import write_table as write_table
+from ._toml import SCHEMA as SCHEMA
 from ._toml import Document as Document
 from ._toml import check_keys as check_keys
 from ._toml import format_table as format_table

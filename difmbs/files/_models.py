@@ -3,13 +3,12 @@
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from .._errors import FileError, ModelError, ParameterError, SimulationError, did_you_mean
+from .._errors import FileError, ModelError, ParameterError, did_you_mean
 from .._markers import GROUND, BodyHandle
 from .._parameters import show
 from ..bodies import AbstractBody
@@ -19,8 +18,9 @@ from ..sensors import BODY_OUTPUTS, Output
 from ..system import System
 from ._elements import KINDS, element_from, kind_of, numbers, same, table_of
 from ._places import marker_table, markers_from
-from ._settings import SimulationSettings
-from ._toml import SCHEMA, Document, Item, check_keys, format_table, read_document
+from ._saying import said_of, said_of_item
+from ._settings import SimulationSettings, read_settings
+from ._toml import SCHEMA, Document, Item, format_table, read_document
 from ._writing import replacing
 
 _REDUNDANT = ("warn", "min_norm", "error")
@@ -75,21 +75,21 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     redundant = content.get("redundant", "warn")
     if redundant not in _REDUNDANT:
         raise FileError(f"{path}: redundant must be one of {', '.join(_REDUNDANT)}, got {show(redundant)}.")
-    with _said_of(f"{path}:"):
+    with said_of(f"{path}:"):
         model = Model(content.get("gravity", (0.0, 0.0, 0.0)))
     bodies: dict[str, BodyHandle] = {GROUND: model.ground}
     items: dict[str, Item] = {}
     # So that elements may refer to others that come later in the file.
     rank = lambda item: 0 if issubclass(KINDS[item[0]], AbstractBody) else 2 if item[0] == "event" else 1
     for key, i, table in sorted(document.in_order(list(KINDS)), key=rank):
-        with _said_of_item(document, key, i, table):
+        with said_of_item(document, key, i, table):
             _add(model, bodies, KINDS[key], table)
             items[table["name"]] = key, i
     for i, table in enumerate(document.tables("sensor")):
-        with _said_of_item(document, "sensor", i, table):
+        with said_of_item(document, "sensor", i, table):
             _sense(model, bodies, table)
             items[table["name"]] = "sensor", i
-    return ModelFile(model, _simulation(path, content.get("simulation")), redundant, document, items)
+    return ModelFile(model, read_settings(path, content.get("simulation")), redundant, document, items)
 
 
 def model_text(model: Model, simulation: SimulationSettings | None = None, redundant: str = "warn") -> str:
@@ -152,38 +152,6 @@ def _sense(model: Model, bodies: Mapping[str, BodyHandle], table: Mapping[str, A
     if quantity not in BODY_OUTPUTS:
         raise ModelError(f"a body has no {show(quantity)}. {did_you_mean(quantity, BODY_OUTPUTS)}")
     model.sense(name, BODY_OUTPUTS[quantity](markers_from(of, bodies)))
-
-
-def _simulation(path: Any, table: Any) -> SimulationSettings | None:
-    if table is None:
-        return None
-    if not isinstance(table, dict):
-        raise FileError(f"{path}: write [simulation] as a table.")
-    check_keys(f"{path}: [simulation]:", table, [field.name for field in dataclasses.fields(SimulationSettings)])
-    if "t_end" not in table:
-        raise FileError(f"{path}: [simulation]: t_end is missing.")
-    with _said_of(f"{path}: [simulation]:"):
-        return SimulationSettings(**table)
-
-
-@contextmanager
-def _said_of(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (ModelError, ParameterError, SimulationError) as error:
-        raise FileError(f"{where} {error}") from None
-
-
-@contextmanager
-def _said_of_item(document: Document, key: str, i: int, table: Mapping[str, Any]) -> Iterator[None]:
-    """Errors of the builder begin with the name of the element, or are without."""
-    try:
-        yield
-    except (ModelError, ParameterError) as error:
-        said, name = str(error).removeprefix(f"{key} "), show(table.get("name"))
-        if "name" in table and not said.startswith(name):
-            said = f"{name}: {said}"
-        raise FileError(f"{document.path}: {key} {said} {document.where(key, i)}") from None
 
 
 def _element_text(record: Any, counts: Mapping[str, int]) -> str:

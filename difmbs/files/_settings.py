@@ -8,9 +8,11 @@ import diffrax
 import numpy as np
 
 from .._arguments import check_number, check_whole, output_times
-from .._errors import SimulationError, did_you_mean
+from .._errors import FileError, SimulationError, did_you_mean
 from .._types import MaybeNumbers
 from ..solvers import GeneralizedAlpha, RungeKutta4, TrapezoidalIndex2
+from ._saying import said_of
+from ._toml import check_keys
 
 _METHODS: Mapping[str, Any] = {
     "auto": None,
@@ -93,3 +95,21 @@ class SimulationSettings:
             return self.save_times
         count = int((self.t_end - self.t_start) / self.save_dt * (1 + 1e-12))
         return self.t_start + self.save_dt * np.arange(count + 1)
+
+
+_OF_TIME = ("t_end", "t_start", "save_dt", "save_times")
+
+
+def read_settings(path: Any, table: Any, *, timed: bool = True) -> SimulationSettings | None:
+    """The table [simulation] of a file, if there is one; not `timed`: begin, end and outputs are said elsewhere."""
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise FileError(f"{path}: write [simulation] as a table.")
+    where = f"{path}: [simulation]:"
+    known = [field.name for field in dataclasses.fields(SimulationSettings)]
+    check_keys(where, table, known if timed else [key for key in known if key not in _OF_TIME])
+    if timed and "t_end" not in table:
+        raise FileError(f"{where} t_end is missing.")
+    with said_of(where):
+        return SimulationSettings(**(table if timed else {"t_end": 1.0, **table}))

@@ -36,6 +36,16 @@ class Table:
             raise FileError(f"{self.path}: there is no column {show(name)}. {did_you_mean(name, self.columns)}")
         return self.columns[name]
 
+    def complete_column(self, name: str) -> np.ndarray:
+        """A column; refused if a number is missing in it."""
+        column = self.column(name)
+        if np.any(np.isnan(column)):
+            row = int(np.argmax(np.isnan(column))) + 2
+            raise FileError(
+                f"{self.path}: row {row}, column '{name}': the number is missing. Allow that with missing = true."
+            )
+        return column
+
 
 def read_table(path: str | os.PathLike[str], *, time: str | None = None, missing: str = "refuse") -> Table:
     """The columns of a file of comma-separated values; the first row names them.

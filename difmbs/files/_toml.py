@@ -17,10 +17,14 @@ from ._reading import read_text
 
 SCHEMA = 1
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*([\w-]+)[ \t]*\]\]", re.ASCII)
+_PART = re.compile(r"[ \t]*\[[ \t]*[\w-]+[ \t]*\.[^\[\]=]*(\[[^\[\]=]*\])?[^\[\]=]*\]", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 Item = tuple[str, int]
 """The n-th of the tables [[key]]."""
+
+Part = tuple[str, str]
+"""The table [key."name"]."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,12 +33,15 @@ class Document:
 
     path: str
     content: dict[str, Any]
-    lines: dict[Item, int]
+    lines: dict[Item | Part, int]
     sha256: str
 
     def where(self, key: str, i: int) -> str:
         line = f", line {self.lines[key, i]}" if (key, i) in self.lines else ""
         return f"(item {i + 1}{line})"
+
+    def where_part(self, key: str, name: str) -> str:
+        return f" (line {self.lines[key, name]})" if (key, name) in self.lines else ""
 
     def tables(self, key: str) -> list[dict[str, Any]]:
         """The tables [[key]]; none if there are none."""
@@ -42,6 +49,13 @@ class Document:
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise FileError(f"{self.path}: write '{key}' as tables, each under a line [[{key}]].")
         return tables
+
+    def parts(self, key: str) -> dict[str, dict[str, Any]]:
+        """The tables [key."name"] by name; none if there are none."""
+        parts = self.content.get(key, {})
+        if not isinstance(parts, dict) or not all(isinstance(part, dict) for part in parts.values()):
+            raise FileError(f"{self.path}: write '{key}' as tables, each under a line [{key}.\"name\"].")
+        return parts
 
     def in_order(self, keys: list[str]) -> list[tuple[str, int, dict[str, Any]]]:
         """The tables of some keys as they follow each other in the file: key, number and table."""
@@ -59,7 +73,9 @@ def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
         raise FileError(f"{path}: brackets are nested too deeply.") from None
     except ValueError as error:
         raise FileError(f"{path}: {error}.") from None
-    document = Document(str(path), content, _lines(text, content), hashlib.sha256(text.encode()).hexdigest())
+    document = Document(
+        str(path), content, _lines(text, content) | _parts(text, content), hashlib.sha256(text.encode()).hexdigest()
+    )
     _check_schema(path, content)
     check_keys(f"{path}:", content, ["schema", *keys])
     return document
@@ -71,9 +87,10 @@ def check_keys(where: str, table: Mapping[str, Any], known: list[str]) -> None:
             raise FileError(f"{where} there is no {show(key)}. {did_you_mean(key, known)}")
 
 
-def format_table(table: Mapping[str, Any]) -> str:
-    """Lines of "key = value"."""
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items())
+def format_table(table: Mapping[str, Any], header: tuple[str, ...] = ()) -> str:
+    """Lines of "key = value", under the line [header] if it has one."""
+    head = f"[{'.'.join(map(_key, header))}]\n" if header else ""
+    return head + "".join(f"{_key(key)} = {_value(value)}\n" for key, value in table.items())
 
 
 def _check_schema(path: Any, content: dict[str, Any]) -> None:
@@ -86,7 +103,22 @@ def _check_schema(path: Any, content: dict[str, Any]) -> None:
         raise FileError(f"{path}: schema = {show(schema)} is newer than what this difmbs reads. Update it.")
 
 
-def _lines(text: str, content: dict[str, Any]) -> dict[Item, int]:
+def _parts(text: str, content: dict[str, Any]) -> dict[Item | Part, int]:
+    """Lines of the tables [key."name"], if each of these headers stands there once."""
+    found: dict[Part, list[int]] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := _PART.match(line):
+            try:
+                ((key, inner),) = tomllib.loads(header[0]).items()
+                (name,) = inner
+            except ValueError:
+                continue
+            found.setdefault((key, name), []).append(number)
+    known = lambda key, name: isinstance(content.get(key), dict) and name in content[key]
+    return {part: lines[0] for part, lines in found.items() if len(lines) == 1 and known(*part)}
+
+
+def _lines(text: str, content: dict[str, Any]) -> dict[Item | Part, int]:
     found: dict[str, list[int]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if header := _HEADER.match(line):

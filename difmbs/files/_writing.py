@@ -1,6 +1,7 @@
 """Writing so that nobody ever sees half a file, and nothing is overwritten by accident."""
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ except ImportError:  # Windows, where folders are not locked
     fcntl = None  # type: ignore[assignment]
 
 _LOCK = ".lock"
+_PART = re.compile(r"\.[0-9a-f]{12}\.part")
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def output_folder(path: str | os.PathLike[str], *, force: bool = False) -> Itera
     path = Path(path)
     with _refusing(path):
         path.mkdir(parents=True, exist_ok=True)
-        if not force and any(entry.name != _LOCK for entry in path.iterdir()):
+        if not force and any(entry.name != _LOCK and not _PART.fullmatch(entry.name) for entry in path.iterdir()):
             raise FileError(f"{path} is not empty. Choose another folder, or replace files with force.", output=True)
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -56,9 +58,20 @@ def output_folder(path: str | os.PathLike[str], *, force: bool = False) -> Itera
             # The lock ends with the process, however that ends.
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield path
+            _tidy(path)
+        try:
+            yield path
+        finally:
+            _tidy(path)
     finally:
         os.close(lock)
+
+
+def _tidy(folder: Path) -> None:
+    """Without what was being written when a process was killed or a thread left alone."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if _PART.fullmatch(entry.name):
+            entry.unlink(missing_ok=True)
 
 
 @contextmanager

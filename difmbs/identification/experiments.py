@@ -2,7 +2,9 @@
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 import jax
@@ -13,6 +15,7 @@ from .._errors import ParameterError, did_you_mean
 from .._modes import modes
 from .._parameters import Path, as_array, is_numbers, show
 from .._simulate import simulate
+from ..files import Table, read_table
 from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
 from ..statics import static_equilibrium
@@ -29,7 +32,7 @@ class Channel:
     `component`: which entry of it, None: all; `noise`: standard deviation, one number or one for each sample, None: it
     is estimated; `scale` turns the numbers of the record into SI units; `gain`, `bias` and `delay` [s] of the sensor
     may be unknowns, by the names "channel.gain" and so on; `missing`: whether samples may be NaN, and do not count
-    then.
+    then; `column`, or columns for the entries of a vector, of the file that `from_csv` reads, None: the channel's name.
     """
 
     output: str | None = None
@@ -40,6 +43,7 @@ class Channel:
     bias: float = dataclasses.field(default=0.0, kw_only=True)
     delay: float = dataclasses.field(default=0.0, kw_only=True)
     missing: bool = dataclasses.field(default=False, kw_only=True)
+    column: str | tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,6 +156,31 @@ class Experiment(AbstractExperiment):
                     f"experiment '{name}': channel '{channel}' has {len(numbers)} samples at {self.times.size} times."
                 )
         self.inputs = {key: _points(name, key, what) for key, what in (inputs or {}).items()}
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | os.PathLike[str],
+        channels: Mapping[str, Channel],
+        *,
+        time: str = "t",
+        inputs: Mapping[str, Any] | None = None,
+        **rest: Any,
+    ) -> "Experiment":
+        """A motion from a file of comma-separated values.
+
+        **Arguments:** `path` of the file, whose first row names the columns; `channels`: how its columns were measured;
+        `time`: the column of times [s]; `inputs`: functions of time as in `Experiment`, or the names of their columns;
+        the others as in `Experiment`, which gets the name of the file.
+        """
+        table = read_table(path, time=time, missing="drop")
+        times, known = table.column(time), {"name": FilePath(path).stem} | rest
+        data = {name: column_of(table, how.column or name, how.missing) for name, how in channels.items()}
+        points = {
+            key: (times, column_of(table, what)) if isinstance(what, str) else what
+            for key, what in (inputs or {}).items()
+        }
+        return cls(times, data, channels, inputs=points, **known)
 
     def program(self, settings, delays):
         return Motion(
@@ -345,6 +374,12 @@ class Vibration(AbstractProgram):
         return {name: known[output] for name, output, *_ in self.channels}
 
 
+def column_of(table: Table, names: str | Sequence[str], missing: bool = False) -> np.ndarray:
+    """A column of a file, or columns as the entries of a vector; `missing`: whether numbers may be."""
+    column = table.column if missing else table.complete_column
+    return column(names) if isinstance(names, str) else np.stack([column(name) for name in names], axis=-1)
+
+
 def _interpolated(values: Any, place: Any) -> Any:
     """Values between equally spaced ones, through the six that are nearest: the error falls with the sixth power."""
     first = jnp.clip(jnp.floor(place).astype(int) - 2, 0, values.shape[0] - 6)
@@ -359,13 +394,17 @@ def _interpolated(values: Any, place: Any) -> Any:
     return total
 
 
+def output_shape(system: System, output: str) -> tuple[int, ...]:
+    """Of an output at one time; refused if the system does not have it."""
+    return jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[output], *system.initial_state()).shape
+
+
 def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -> dict[str, tuple[int, ...]]:
     shapes = {}
     for name, channel in experiment.channels.items():
         output, component = channel.output or name, channel.component
-        read = lambda q, v, output=output: Outputs(system, 0.0, q, v)[output]
         try:
-            shape = (count, *jax.eval_shape(read, *system.initial_state()).shape)
+            shape = (count, *output_shape(system, output))
             shapes[name] = component_of(output, np.broadcast_to(0.0, shape), component).shape
         except ParameterError as error:
             raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None

@@ -98,7 +98,8 @@ class Fit:
         params: dict[Any, np.ndarray] = {}
         known = {**self.posed.params, **self.posed.unknowns.fixed}
         for path in self.posed.unknowns.fixed:
-            params[path] = np.array(known[path])
+            if path in self.posed.system.structure.homes:
+                params[path] = np.array(known[path])
         for target in self.posed.unknowns.targets:
             if len(set(target.slots)) == 1 and target.path in self.posed.system.structure.homes:
                 whole = params.setdefault(target.path, np.array(known[target.path], float))

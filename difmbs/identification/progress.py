@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Progress: TypeAlias = Callable[[str], Any] | bool | None
+Watch: TypeAlias = "Callable[[Iteration], Any] | None"
 _SHOWN = 4
 """So many unknowns are shown in a line."""
 
@@ -25,9 +26,12 @@ class Iteration:
 
 
 class Lines:
-    """Shows iterations. `progress`: a function of a line; True: standard error; None: that only on a terminal."""
+    """Shows iterations. `progress`: a function of a line; True: standard error; None: that only on a terminal.
 
-    def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2"):
+    `watch` is given each iteration itself.
+    """
+
+    def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2", watch: Watch = None):
         on_terminal = sys.stderr.isatty()
         if progress is None:
             progress = on_terminal
@@ -36,9 +40,11 @@ class Lines:
         self._pause = 0.0 if on_terminal or callable(progress) else 10.0
         self._names, self._measure, self._last = names, measure, -1e9
         self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
-        self._begun = False
+        self._begun, self._watch = False, watch
 
     def show(self, line: Iteration) -> None:
+        if self._watch is not None:
+            self._watch(line)
         if self._write is None or time.monotonic() - self._last < self._pause:
             return
         self._last = time.monotonic()

@@ -22,7 +22,7 @@ from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
-from .progress import Lines, Progress
+from .progress import Lines, Progress, Watch
 from .starts import best_start
 from .store import Stored, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
@@ -46,6 +46,7 @@ def identify(
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = None,
+    watch: Watch = None,
 ) -> Fit:
     """The unknowns for which the system behaves as measured, by weighted least squares.
 
@@ -55,12 +56,14 @@ def identify(
     starts are tried, the first one as given, the others at random in the ranges, and the best one goes on; `optimizer`:
     one of optax, which makes `max_iterations` steps along the gradient instead of those of Levenberg and Marquardt;
     `folder`: the state is written there after each iteration, and with `resume` the search goes on from it; `progress`:
-    a function of a line of text, None: to the terminal if there is one, False: silent.
+    a function of a line of text, None: to the terminal if there is one, False: silent; `watch`: a function that gets
+    each `Iteration`, with the best values so far.
 
     Ctrl-C ends it with the best values so far.
     """
     posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss)
-    search = Search(posed, check_whole("max_iterations", max_iterations), Lines(posed.unknowns.names, progress), folder)
+    lines = Lines(posed.unknowns.names, progress, watch=watch)
+    search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
     return search.run(check_whole("starts", starts), seed, optimizer, resume)
 
 
@@ -115,6 +118,15 @@ class Search:
         self.lines.end(status or lm.WORDS[int(state.code)])
         fit = finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
         return dataclasses.replace(fit, tried=tried)
+
+    def stored(self) -> Fit:
+        """The fit as it was after the last iteration on the disk, without going on."""
+        posed = self.posed
+        begun = lm.begin(posed.problem(posed.first_noise()), jnp.asarray(posed.start))
+        state, noise, history = restored(self.folder, posed, begun)
+        code = int(state.code)
+        status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
+        return finished(posed, posed.problem(noise), state, status, noise, history)
 
     last: Any = None
     """Problem, state and noise after the last iteration."""

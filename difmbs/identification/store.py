@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import FileError
+from .._errors import FileError, MismatchError
+from ..files import fingerprint as of_system
 from ..files import replacing
 from . import levenberg_marquardt as lm
 from .pose import Posed
@@ -51,7 +52,7 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
     except Exception as error:  # whatever a damaged archive raises
         raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
     if rest["of"] != fingerprint(posed):
-        raise FileError(
+        raise MismatchError(
             f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again "
             "without resume.",
         )
@@ -62,8 +63,8 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
 
 def fingerprint(posed: Posed) -> str:
     """Of all numbers and names of a fit."""
-    digest = hashlib.sha256()
-    arrays = jax.tree.leaves((posed.params, posed.groups, posed.system.stacks, [e.data for e in posed.experiments]))
+    digest = hashlib.sha256(of_system(posed.system).encode())
+    arrays = jax.tree.leaves((posed.params, posed.groups, [e.data for e in posed.experiments]))
     for array in map(np.asarray, arrays):
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
     unknowns = posed.unknowns

@@ -14,8 +14,10 @@ from jplephem import Ephemeris
 jax.config.update("jax_enable_x64", True)
 
 import difmbs as mbs  # noqa: E402
+from difmbs.files import model_text  # noqa: E402
 
 HERE = Path(__file__).parent
+TITLE = "# The Sun and the outer planets from 1980 on, in au and days; fit.py finds the mass of the Sun"
 START, STEP, COUNT = 2444240.0, 40.0, 367  # 40 years
 OUTER = {"jupiter": "GM5", "saturn": "GM6", "uranus": "GM7", "neptune": "GM8", "pluto": "GM9"}
 INNER = {"mercury": "GM1", "venus": "GM2", "earthmoon": "GMB", "mars": "GM4"}
@@ -51,7 +53,8 @@ def main() -> None:
         body = mbs.MassPoint(mass)
         bodies.append(model.add(name, body, position=place[0].round(5), velocity=velocity.round(7)))
     model.add("gravitation", mbs.AllPairsGravity(gravitational_constant=2.96e-4), on=bodies)
-    mbs.save(model, HERE / "model.toml", force=True)
+    settings = mbs.SimulationSettings(14610.0, method="dopri8", rtol=1e-10, atol=1e-13, save_dt=30.0)
+    (HERE / "model.toml").write_text(f"{TITLE}\n\n{model_text(model, settings)}")
     print(f"GM of the Sun in DE421: {ephemeris.GMS!r} au^3/day^2, with the inner planets {total!r}")
 
 

@@ -1,0 +1,47 @@
+"""difmbs identify: from a fit file to a folder with the parameters, their uncertainty and a report."""
+
+from typing import Any
+
+import click
+
+from ._running import Report, command, start_jax
+from ._search import Options, counted, options_of_searches, search
+
+
+@click.command("identify")
+@click.argument("file", metavar="FIT")
+@options_of_searches("fit")
+@command
+def identify(report: Report, file: str, **given: Any) -> int:
+    """Find the unknown parameters of FIT, a .toml file, from its experiments.
+
+    Writes parameters.toml, model.toml, covariance.csv, predictions and report.html.
+    """
+    start_jax()
+    from ..tasks import load_fit
+
+    options = Options("identify", file, **given)
+    task = load_fit(file, allow_outside=options.allow_outside)
+    held_out = sum(e.validation for e in task.experiments)
+    samples = sum(data.size for e in task.experiments for data in e.data.values())
+    validation = f" ({held_out} of them only predicted)" if held_out else ""
+    report.say(
+        f"{file}: {counted(task.unknown_numbers, 'unknown')}, {counted(task.experiments, 'experiment')}{validation}, "
+        f"{samples} samples"
+    )
+    return search(report, task, options, _numbers)
+
+
+def _numbers(fit: Any) -> dict[str, Any]:
+    import dataclasses
+
+    behaviour = lambda rows: [dataclasses.asdict(row) for row in rows]
+    return {
+        "standard_errors": fit.standard_errors,
+        "intervals": fit.interval(),
+        "chi2": fit.chi2,
+        "degrees_of_freedom": fit.degrees_of_freedom,
+        "noise": fit.noise,
+        "residuals": behaviour(fit.residuals),
+        "validation": behaviour(fit.validation),
+    }

@@ -1,0 +1,31 @@
+"""difmbs optimize: from a design file to a folder with the best parameters and a report."""
+
+from typing import Any
+
+import click
+
+from ._running import Report, command, start_jax
+from ._search import Options, counted, options_of_searches, search
+
+
+@click.command("optimize")
+@click.argument("file", metavar="DESIGN")
+@options_of_searches("design")
+@command
+def optimize(report: Report, file: str, **given: Any) -> int:
+    """Find the parameters for which the motion of DESIGN, a .toml file, is best.
+
+    Writes parameters.toml, model.toml and report.html.
+    """
+    start_jax()
+    from ..tasks import load_design
+
+    options = Options("optimize", file, **given)
+    task = load_design(file, allow_outside=options.allow_outside)
+    counts = [(task.unknown_numbers, "unknown"), (task.objectives, "objective"), (task.limits, "limit")]
+    report.say(f"{file}: {', '.join(counted(*count) for count in counts)}")
+    return search(report, task, options, _numbers)
+
+
+def _numbers(design: Any) -> dict[str, Any]:
+    return {"objective": design.objective, "objectives": design.objectives, "limits": design.limits}

@@ -1,0 +1,28 @@
+"""difmbs report: the page of a fit or a design, written again."""
+
+import click
+
+from ._running import Report, command, in_background, start_jax
+
+
+@click.command("report")
+@click.argument("folder")
+@click.option("--allow-outside", is_flag=True, help="Files may lie outside of the folder of the file that names them.")
+@command
+def report(report: Report, folder: str, allow_outside: bool) -> int:
+    """Write report.html again into FOLDER, which is of difmbs identify or optimize."""
+    start_jax()
+    from pathlib import Path
+
+    from ..files import output_folder
+    from ..pages.page import report as write_page
+    from ..tasks import stored
+
+    if not Path(folder).is_dir():
+        raise click.UsageError(f"there is no folder '{folder}'.")
+    with output_folder(folder, force=True) as path:
+        result = in_background(lambda: stored(path, allow_outside=allow_outside))
+        in_background(lambda: write_page(result, path / "report.html", force=True))
+    report.say(f"written: {folder}/report.html ({result.status})")
+    report.end(0, folder=folder, status=result.status, files=["report.html"])
+    return 0

@@ -1,0 +1,157 @@
+"""Tables of experiments, with the files of numbers that they name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._errors import FileError, ParameterError
+from ..files import Document, Table, beside, read_table, said_of_item
+from ..identification.experiments import (
+    AbstractExperiment,
+    Channel,
+    Experiment,
+    ModalTest,
+    StaticTest,
+    column_of,
+)
+from ..piecewise import Piecewise
+from . import _fields as fields
+from ._fields import check_fields
+
+_COMMON = {
+    "name": fields.WORD,
+    "file": fields.WORD,
+    "channels": fields.TABLE,
+    "params": fields.TABLE,
+    "weight": fields.POSITIVE,
+    "validation": fields.FLAG,
+}
+_OF_KIND: Mapping[str, Mapping[str, fields.Kind]] = {
+    "experiment": {**_COMMON, "time": fields.WORD, "t0": fields.NUMBER, "inputs": fields.TABLE},
+    "static_test": {**_COMMON, "loads": fields.TABLE},
+    "modal_test": {**_COMMON, "numbers": fields.INDICES, "loaded": fields.FLAG},
+}
+EXPERIMENTS = tuple(_OF_KIND)
+"""The kinds of experiments by the names of their tables."""
+
+_CHANNEL = {
+    "output": fields.WORD,
+    "component": fields.INDEX_OR_INDICES,
+    "noise": fields.NUMBERS,
+    "scale": fields.NUMBER,
+    "gain": fields.NUMBER,
+    "bias": fields.NUMBER,
+    "delay": fields.NUMBER,
+    "missing": fields.FLAG,
+    "column": fields.WORDS,
+}
+_VALUES = {"values": fields.NUMBERS}
+_POINTS = {"times": fields.LIST, "values": fields.LIST, "smooth": fields.FLAG}
+_COLUMN = {
+    "column": fields.WORDS,
+    "file": fields.WORD,
+    "time": fields.WORD,
+    "scale": fields.NUMBER,
+    "smooth": fields.FLAG,
+}
+
+
+def read_experiments(document: Document, allow_outside: bool) -> tuple[AbstractExperiment, ...]:
+    """The experiments in the order of the file."""
+    found = document.in_order(list(EXPERIMENTS))
+    if not found:
+        raise FileError(f"{document.path}: there is no experiment. Add a table [[experiment]] with a file of numbers.")
+    return tuple(_experiment(document, key, i, table, allow_outside) for key, i, table in found)
+
+
+def _experiment(
+    document: Document, key: str, i: int, table: Mapping[str, Any], allow_outside: bool
+) -> AbstractExperiment:
+    with said_of_item(document, key, i, table):
+        check_fields(table, _OF_KIND[key], ("channels", *(("file",) if key == "experiment" else ())))
+    name = table.get("name", Path(table["file"]).stem if "file" in table else key.replace("_", " "))
+    with said_of_item(document, key, i, {"name": name}):
+        read = _Reader(document.path, table, name, allow_outside)
+        try:
+            return {"experiment": read.motion, "static_test": read.static, "modal_test": read.modal}[key]()
+        except ParameterError as error:
+            raise ParameterError(str(error).removeprefix(f"experiment '{name}': ")) from None
+
+
+class _Reader:
+    """Reads one table, after its keys were checked."""
+
+    def __init__(self, path: str, table: Mapping[str, Any], name: str, allow_outside: bool):
+        self.path, self.table, self.allow_outside = path, table, allow_outside
+        self.rest: dict[str, Any] = {"name": name, "params": _numbers(table.get("params", {}), "params")}
+        self.rest |= {"weight": float(table.get("weight", 1)), "validation": table.get("validation", False)}
+
+    def motion(self) -> Experiment:
+        time = self.table.get("time", "t")
+        record = self._file(self.table["file"], time)
+        channels, data = self._channels(record, _CHANNEL)
+        inputs = {key: self._input(key, what, record, time) for key, what in self.table.get("inputs", {}).items()}
+        times = record.column(time)
+        return Experiment(times, data, channels, t0=float(self.table.get("t0", 0)), inputs=inputs, **self.rest)
+
+    def static(self) -> StaticTest:
+        record = self._file(self.table["file"]) if "file" in self.table else None
+        channels, data = self._channels(record, _CHANNEL | _VALUES)
+        given = self.table.get("loads", {})
+        columns = {key: _of_record(record, name, key) for key, name in given.items() if isinstance(name, str)}
+        loads = columns | _numbers({key: x for key, x in given.items() if key not in columns}, "loads")
+        return StaticTest(data, channels, loads=loads, **self.rest)
+
+    def modal(self) -> ModalTest:
+        record = self._file(self.table["file"]) if "file" in self.table else None
+        channels, data = self._channels(record, _CHANNEL | _VALUES)
+        more = {key: self.table[key] for key in ("numbers", "loaded") if key in self.table}
+        return ModalTest(data, channels, **more, **self.rest)
+
+    def _file(self, name: str, time: str | None = None) -> Table:
+        path = beside(self.path, name, allow_outside=self.allow_outside)
+        return read_table(path, time=time, missing="drop")
+
+    def _channels(
+        self, record: Table | None, known: Mapping[str, fields.Kind]
+    ) -> tuple[dict[str, Channel], dict[str, Any]]:
+        channels, data = {}, {}
+        for name, table in self.table["channels"].items():
+            where = f"channel '{name}': "
+            check_fields(table, known, where=where)
+            channels[name] = Channel(**{key: _given(key, value) for key, value in table.items() if key != "values"})
+            if "values" in table and "column" in table:
+                raise ParameterError(f"{where}give column or values, not both.")
+            data[name] = table["values"] if "values" in table else _of_record(record, name, name, channels[name])
+        return channels, data
+
+    def _input(self, key: str, table: Any, record: Table, time: str) -> Piecewise:
+        where = f"input '{key}': "
+        check_fields(table, {**_COLUMN, **_POINTS}, where=where)
+        smooth = table.get("smooth", False)
+        if "column" not in table:
+            check_fields(table, _POINTS, ("times", "values"), where)
+            return Piecewise(table["times"], table["values"], smooth)
+        check_fields(table, _COLUMN, where=where)
+        time = table.get("time", time)
+        other = self._file(table["file"], time) if "file" in table else record
+        return Piecewise(other.column(time), column_of(other, table["column"]) * float(table.get("scale", 1)), smooth)
+
+
+def _of_record(record: Table | None, names: Any, key: str, channel: Channel | None = None) -> np.ndarray:
+    if record is None:
+        raise ParameterError(f"'{key}' needs values, or a column of a file.")
+    if channel is None:
+        return column_of(record, names)
+    return column_of(record, names if channel.column is None else channel.column, channel.missing)
+
+
+def _numbers(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    check_fields(table, dict.fromkeys(table, fields.NUMBERS), where=f"{where}: ")
+    return {key: np.asarray(value, float) for key, value in table.items()}
+
+
+def _given(key: str, value: Any) -> Any:
+    return tuple(value) if key in ("component", "column") and isinstance(value, list) else value

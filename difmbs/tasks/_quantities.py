@@ -1,0 +1,76 @@
+"""Tables of objectives and limits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._errors import FileError, ParameterError, did_you_mean
+from .._parameters import show
+from ..design.objectives import (
+    AbstractQuantity,
+    Final,
+    Integral,
+    LargestSize,
+    Limit,
+    Maximum,
+    Mean,
+    MeanSquare,
+    RootMeanSquare,
+    SmoothMaximum,
+)
+from ..files import Document, said_of_item
+from ..identification.experiments import output_shape
+from ..outputs import component_of
+from ..system import System
+from . import _fields as fields
+from ._fields import check_fields
+
+_QUANTITIES: Mapping[str, type[AbstractQuantity]] = {
+    "final": Final,
+    "integral": Integral,
+    "largest_size": LargestSize,
+    "maximum": Maximum,
+    "mean": Mean,
+    "mean_square": MeanSquare,
+    "root_mean_square": RootMeanSquare,
+    "smooth_maximum": SmoothMaximum,
+}
+_FIELDS = {"quantity": fields.WORD, "output": fields.WORD, "component": fields.INDEX, "width": fields.POSITIVE}
+_WEIGHT = {"weight": fields.NUMBER}
+_BOUNDS = {"lower": fields.NUMBER, "upper": fields.NUMBER}
+
+
+def read_objectives(document: Document, system: System) -> tuple[AbstractQuantity, ...]:
+    tables = document.tables("objective")
+    if not tables:
+        said = "nothing is to be made small. Add a table [[objective]] with quantity and output."
+        raise FileError(f"{document.path}: {said}")
+    found = []
+    for i, table in enumerate(tables):
+        with said_of_item(document, "objective", i, {}):
+            check_fields(table, {**_FIELDS, **_WEIGHT}, ("quantity", "output"))
+            found.append(_quantity(table, system))
+    return tuple(found)
+
+
+def read_limits(document: Document, system: System) -> tuple[Limit, ...]:
+    found = []
+    for i, table in enumerate(document.tables("limit")):
+        with said_of_item(document, "limit", i, {}):
+            check_fields(table, {**_FIELDS, **_BOUNDS}, ("quantity", "output"))
+            bounds = {key: float(table[key]) for key in _BOUNDS if key in table}
+            found.append(Limit(_quantity(table, system), **bounds))
+    return tuple(found)
+
+
+def _quantity(table: Mapping[str, Any], system: System) -> AbstractQuantity:
+    word, output = table["quantity"], table["output"]
+    if word not in _QUANTITIES:
+        raise ParameterError(f"there is no quantity {show(word)}. {did_you_mean(word, _QUANTITIES)}")
+    if "width" in table and word != "smooth_maximum":
+        raise ParameterError("width is for quantity = 'smooth_maximum' only.")
+    component = table.get("component")
+    component_of(output, np.zeros(output_shape(system, output)), component, axis=0)
+    more = {key: float(table[key]) for key in ("weight", "width") if key in table}
+    return _QUANTITIES[word](output, component, **more)

@@ -1,0 +1,277 @@
+"""difmbs identify and optimize from end to end: what they write, how they end, and that nothing is lost on the way."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import difmbs as mbs
+from difmbs.command import main
+
+ROOT = Path(__file__).parent.parent
+DROP = ROOT / "examples" / "drop_test"
+NUMERIC = ("parameters.toml", "model.toml", "covariance.csv", "predictions-drop_test.csv", "manifest.json")
+DESIGN = """schema = 1
+model = "model.toml"
+[unknown."spring.damping"]
+start = 5
+lower = 1
+upper = 100
+[[objective]]
+quantity = "mean_square"
+output = "mass.velocity.z"
+[[limit]]
+quantity = "largest_size"
+output = "spring.force_local"
+upper = 60
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The drop test in the current folder, and a design of its model; steps of fixed size compile faster."""
+    for name in ("model.toml", "fit.toml", "drop_test.csv"):
+        (tmp_path / name).write_bytes((DROP / name).read_bytes())
+    model = (tmp_path / "model.toml").read_text()
+    (tmp_path / "model.toml").write_text(model.replace("[simulation]", "[simulation]\ndt = 0.005"))
+    (tmp_path / "design.toml").write_text(DESIGN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def numeric(folder, names=NUMERIC):
+    return {name: Path(folder, name).read_bytes() for name in names}
+
+
+def test_identify(folder):
+    result = run("identify", "fit.toml")
+    for part in (
+        "2 unknowns, 1 experiment, 151 samples",
+        "spring.stiffness",
+        "converged after",
+        "written: fit/state.npz",
+    ):
+        assert part in result.stdout
+    assert sorted(p.name for p in Path("fit").iterdir()) == sorted([*NUMERIC, ".lock", "report.html", "state.npz"])
+    # Truth: 800 and 8.
+    table = mbs.read_table("fit/covariance.csv")
+    errors = {name: np.sqrt(column[i]) for i, (name, column) in enumerate(table.columns.items())}
+    fitted = mbs.load("fit/model.toml").assemble().params()["spring"]
+    assert abs(fitted["stiffness"] - 800) < 3 * errors["spring.stiffness"] < 8
+    assert abs(fitted["damping"] - 8) < 3 * errors["spring.damping"] < 0.6
+    predictions = mbs.read_table("fit/predictions-drop_test.csv", time="t")
+    residuals = predictions.column("height measured") - predictions.column("height predicted")
+    assert 0.8e-3 < np.std(residuals) < 1.2e-3
+    manifest = json.loads(Path("fit/manifest.json").read_text())
+    assert manifest["status"] == "converged"
+    assert [f for f in manifest["written"] if not Path("fit", f).exists()] == []
+
+    before = numeric("fit")
+    assert (
+        "fit is not empty. Choose another folder, or replace files with force"
+        in run("identify", "fit.toml", code=2).stderr
+    )
+    assert numeric("fit") == before
+    said = json.loads(run("identify", "fit.toml", "--json", "--force", "--check-gradient").stdout)
+    assert said["exit_code"] == 0
+    assert said["values"]["spring.stiffness"] == float(fitted["stiffness"])
+    assert said["standard_errors"]["spring.damping"] == pytest.approx(errors["spring.damping"], rel=1e-12)
+    assert said["gradient_error"] < 1e-5
+    same = [name for name in NUMERIC if name != "manifest.json"]
+    assert numeric("fit", same) == {name: before[name] for name in same}
+    assert run("identify", "fit.toml", "--resume", "-q").output == ""
+    assert numeric("fit", same) == {name: before[name] for name in same}
+
+    Path("fit/report.html").unlink()
+    assert "written: fit/report.html (converged)" in run("report", "fit").stdout
+    assert Path("fit/report.html").exists()
+    Path("model.toml").write_text(Path("model.toml").read_text().replace("mass = 2.0", "mass = 2.5"))
+    for command in (("identify", "fit.toml", "--resume"), ("report", "fit")):
+        assert "fit/state.npz belongs to another fit: model, experiments" in run(*command, code=6).stderr
+    assert numeric("fit", same) == {name: before[name] for name in same}
+
+
+def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
+    # Pages are not what this is about, and take time.
+    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    run("identify", "fit.toml", "--out", "whole", "-q")
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(text + "[search]\nmax_iterations = 3\n")
+    result = run("identify", "fit.toml", code=5)
+    assert "not converged (max_iterations); the best values so far are saved" in result.stderr
+    assert "resume: difmbs identify fit.toml --resume" in result.stderr
+    assert 'status = "max_iterations"' in Path("fit/parameters.toml").read_text()
+    assert run("report", "fit").exit_code == 0
+    Path("fit.toml").write_text(text)
+    run("identify", "fit.toml", "--resume", "-q")
+    assert numeric("fit", NUMERIC[:4]) == numeric("whole", NUMERIC[:4])
+
+
+def test_optimize(folder):
+    result = run("optimize", "design.toml", "--check-gradient")
+    for part in ("1 unknown, 1 objective, 1 limit", "spring.damping", "converged after", "derivatives differ by"):
+        assert part in result.stdout
+    before = numeric("design", ("parameters.toml", "model.toml"))
+    damping = mbs.load("design/model.toml").assemble().params()["spring"]["damping"]
+    assert float(damping) > 5.1
+    said = json.loads(run("optimize", "design.toml", "--json", "--resume").stdout)
+    assert (said["exit_code"], said["values"]["spring.damping"]) == (0, float(damping))
+    assert said["limits"][0] <= 60 + 1e-6
+    assert numeric("design", before) == before
+    assert "(converged)" in run("report", "design").stdout
+    Path("design.toml").write_text(DESIGN.replace("upper = 60", "upper = 50"))
+    assert "belongs to another task" in run("optimize", "design.toml", "--resume", code=6).stderr
+    Path("design.toml").write_text(DESIGN.replace("start = 5", "start = 90") + "[search]\nmax_iterations = 1\n")
+    assert (
+        "resume: difmbs optimize design.toml --resume --out other"
+        in run("optimize", "design.toml", "--out", "other", code=5).stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["identify"], "identify: Missing argument 'FIT'."),
+        (["identify", "fit.toml", "--starts", "0"], "0 is not in the range x>=1"),
+        (["identify", "fit.toml", "--start", "2"], "No such option"),
+        (["report", "nowhere"], "there is no folder 'nowhere'"),
+        (["reprt"], "No such command 'reprt'"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_json_on_demand(folder, arguments, message):
+    result = run(*arguments, code=2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    said = json.loads(run(*arguments, "--json", code=2).stdout)
+    assert said["exit_code"] == 2
+    assert message in said["error"]
+
+
+def test_folders_of_something_else(folder):
+    assert "there is no parameters.toml in it" in run("report", ".", code=3).stderr
+    Path("fit").mkdir()
+    Path("fit/parameters.toml").write_text("schema = 1\n")
+    assert "it does not say which file it is of" in run("report", "fit", code=3).stderr
+    assert "fit is not empty" in run("identify", "fit.toml", "--resume", code=2).stderr
+    Path("fit/state.npz").write_bytes(b"PK")
+    assert "fit/state.npz cannot be read" in run("identify", "fit.toml", "--resume", code=3).stderr
+
+
+def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(folder):
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(text + '[unknown."height.gain"]\nstart = 1\n[unknown."mass.velocity[0]"]\nstart = 0\n')
+    said = run("identify", "fit.toml", code=3).stderr
+    assert said.startswith("fit.toml: no sample depends on 'mass.velocity[0]'.")
+    assert said.endswith("(line 24)\n")
+    Path("model.toml").write_text(Path("model.toml").read_text().replace("dt = 0.005", "max_steps = 2"))
+    said = run("identify", "fit.toml", "--force", code=3).stderr
+    assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample")
+
+
+SLOW = "dt = 0.00005"
+"""Some tenths of a second for an iteration."""
+
+
+@pytest.fixture
+def begin(folder):
+    """Starts a command in another process."""
+    text = Path("model.toml").read_text()
+    Path("model.toml").write_text(text.replace("dt = 0.005", SLOW))
+    cache = jax.config.jax_compilation_cache_dir
+    running = []
+
+    def start(*arguments, cache=cache):
+        code = "from difmbs.command import main; main(prog_name='difmbs')"
+        settings = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": str(cache)}
+        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running.append(subprocess.Popen([sys.executable, "-c", code, *arguments], env=settings, **pipes))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_iteration(process, file):
+    """Until a file is written anew, or the process has ended."""
+    changed = lambda: file.stat().st_mtime_ns if file.exists() else 0
+    before = changed()
+    while changed() == before and process.poll() is None:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("command", "out", "state", "number"),
+    [
+        ("identify fit.toml", "fit", "state.npz", signal.SIGINT),
+        ("optimize design.toml", "design", "evaluations.npz", signal.SIGTERM),
+    ],
+    ids=["identify", "optimize"],
+)
+def test_signals_end_a_search_with_the_best_so_far(begin, command, out, state, number):
+    process = begin(*command.split(), "--json")
+    wait_for_iteration(process, Path(out, "parameters.toml"))
+    time.sleep(0.1)
+    process.send_signal(number)
+    start = time.perf_counter()
+    printed, said = process.communicate(timeout=60)
+    assert time.perf_counter() - start < 2
+    assert process.returncode == 128 + number, said
+    assert said.startswith(f"stopped by {number.name} after ")
+    assert said.endswith(f"resume: difmbs {command} --resume\n")
+    assert json.loads(printed)["resume"] == f"difmbs {command} --resume"
+    assert 'status = "interrupted"' in Path(out, "parameters.toml").read_text()
+    assert sorted(p.name for p in Path(out).iterdir()) == sorted([".lock", "parameters.toml", state])
+    assert "(interrupted)" in run("report", out).stdout
+
+
+def test_a_signal_while_compiling(begin, tmp_path):
+    process = begin("identify", "fit.toml", cache=tmp_path / "cache")
+    while not Path("fit/.lock").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    start = time.perf_counter()
+    _, said = process.communicate(timeout=60)
+    assert time.perf_counter() - start < 2
+    assert process.returncode == 130
+    assert said.endswith("stopped by SIGINT before the first iteration was finished.\n")
+    assert [p.name for p in Path("fit").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("command", ["identify fit.toml", "optimize design.toml"])
+def test_killed_at_any_time_it_goes_on_to_the_same_result(begin, command, kills):
+    names, state = (
+        (NUMERIC, "state.npz") if "identify" in command else (("parameters.toml", "model.toml"), "evaluations.npz")
+    )
+    whole = begin(*command.split(), "--out", "whole", "-q")
+    assert whole.wait(timeout=120) == 0
+    rng = random.Random(kills)
+    for _ in range(kills):
+        process = begin(*command.split(), "--out", "killed", "--resume", "-q")
+        wait_for_iteration(process, Path("killed", state))
+        time.sleep(rng.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        assert not [p for p in Path("killed").glob("*.csv") if not p.read_bytes().endswith(b"\n")]
+    assert begin(*command.split(), "--out", "killed", "--resume", "-q").wait(timeout=120) == 0
+    assert numeric("killed", names) == numeric("whole", names)
+    assert not list(Path("killed").glob(".*.part"))
