@@ -41,13 +41,26 @@ class Lines:
         self._names, self._measure, self._last = names, measure, -1e9
         self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
         self._begun, self._watch = False, watch
+        self._skipped: Iteration | None = None
 
     def show(self, line: Iteration) -> None:
         if self._watch is not None:
             self._watch(line)
-        if self._write is None or time.monotonic() - self._last < self._pause:
+        if time.monotonic() - self._last < self._pause:
+            self._skipped = line
+        else:
+            self._print(line)
+
+    def end(self, status: str) -> None:
+        if self._skipped is not None:
+            self._print(self._skipped)
+        if self._write is not None and self._begun:
+            self._write(status)
+
+    def _print(self, line: Iteration) -> None:
+        if self._write is None:
             return
-        self._last = time.monotonic()
+        self._last, self._skipped = time.monotonic(), None
         if not self._begun:
             self._begun = True
             titles = [f"{n:>{w}}" for n, w in zip(self._names, self._widths, strict=False)]
@@ -58,10 +71,6 @@ class Lines:
         self._write(
             f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}"
         )
-
-    def end(self, status: str) -> None:
-        if self._write is not None and self._begun:
-            self._write(status)
 
 
 def _to_stderr(line: str) -> None:
