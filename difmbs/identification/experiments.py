@@ -289,7 +289,7 @@ class Motion(AbstractProgram):
         read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
         found = {}
         for name, output, component, span in self.channels:
-            values = _component(read[output], component)
+            values = component_of(read[output], component)
             if span is None:
                 found[name] = values[at_samples]
             else:
@@ -322,7 +322,7 @@ class Rest(AbstractProgram):
     def outputs(self, system, loads, delays):
         def one(loads):
             rest = static_equilibrium(system.with_values(loads), throw=False)
-            return {name: _component(rest[output], component, 0) for name, output, component, _ in self.channels}
+            return {name: component_of(rest[output], component, 0) for name, output, component, _ in self.channels}
 
         if loads:
             return jax.vmap(one)(dict(loads))
@@ -343,7 +343,7 @@ class Vibration(AbstractProgram):
         return {name: known[output] for name, output, *_ in self.channels}
 
 
-def _component(values: Any, component: Any, axis: int = 1) -> Any:
+def component_of(values: Any, component: Any, axis: int = 1) -> Any:
     if component is None:
         return values
     index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
@@ -374,7 +374,7 @@ def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -
         except ParameterError as error:
             raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
         try:
-            shapes[name] = _component(np.empty(shape), component).shape
+            shapes[name] = component_of(np.empty(shape), component).shape
         except (IndexError, TypeError):
             raise ParameterError(
                 f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; "
