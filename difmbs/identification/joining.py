@@ -16,8 +16,11 @@ from .pose import Posed
 from .problem import Group, Problem, Scaling
 from .shooting import Assumed, Piece, Shooting
 
-_WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Of the gaps: at first they hardly count, in the end hardly anything else does."""
+_WEIGHTS = (0.01, 0.01, 0.1, 1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)
+"""Of the gaps, stage by stage: at first they hardly count, in the end hardly anything else does."""
+_FOLLOWING = 2
+"""So many stages begin with states that follow the data. With the start values, some of them may have lost their way.
+"""
 _LITTLE = 0.01
 """With less of an improvement, relative, gaps count more from there on."""
 _MOST = 20
@@ -40,11 +43,16 @@ class Joining:
 
     @classmethod
     def begin(cls, posed: Posed, problem: Problem, z: Any) -> "Joining":
-        """The states of the pieces are those that their data suggest."""
+        """The first stage."""
+        return cls._following(posed, problem, z, 0)
+
+    @classmethod
+    def _following(cls, posed: Posed, problem: Problem, z: Any, stage: int) -> "Joining":
+        """With the states of the pieces that their data suggest."""
         values = problem.scaling.values(z)
         cut = [(g, c) for g, c in zip(problem.groups, posed.cuts, strict=True) if c is not None]
         assumed = tuple(_followed(posed, problem, group, cuts, values) for group, cuts in cut)
-        return cls._staged(posed, problem, z, assumed, 0)
+        return cls._staged(posed, problem, z, assumed, stage)
 
     @classmethod
     def _staged(cls, posed: Posed, problem: Problem, z: Any, assumed: tuple[Assumed, ...], stage: int) -> "Joining":
@@ -81,6 +89,8 @@ class Joining:
     def next(self) -> "Joining":
         """The next stage: from the states that were found, along the constraints as they are there."""
         problem, z = self.shooting.problem, self.z
+        if self.stage + 1 < _FOLLOWING:
+            return self._following(self.posed, problem, z, self.stage + 1)
         values = problem.scaling.values(z)
         series = [s for s in self.shooting.series if s is not None]
         assumed = []
@@ -95,10 +105,10 @@ class Joining:
             assumed.append(Assumed(at, jnp.asarray(np.array(basis)), s.assumed.scale))
         return self._staged(self.posed, problem, z, tuple(assumed), self.stage + 1)
 
-    def whole(self) -> lm.State:
+    def whole(self, z: Any = None) -> lm.State:
         """The search for the motion as a whole, after the first evaluation."""
-        problem = self.shooting.problem
-        return lm.one_iteration(problem, lm.begin(problem, self.z), jnp.ones(self.z.size, bool))
+        problem, z = self.shooting.problem, self.z if z is None else z
+        return lm.one_iteration(problem, lm.begin(problem, z), jnp.ones(z.size, bool))
 
     def joined(self, whole: lm.State) -> bool:
         """Whether the motion as a whole is about as good as its pieces, which cannot be worse than the best one."""
@@ -108,12 +118,13 @@ class Joining:
         noise = samples * (1e-6 if self.posed.estimated else 1.0)
         return float(whole.chi2) <= _AS_GOOD * max(float(self.state.predictions[-1]), noise)
 
-    def warn(self) -> None:
-        warnings.warn(
-            f"the {self.posed.segments} segments could not be joined to one motion that fits as well. Take more "
-            "segments, or start nearer.",
-            stacklevel=5,
-        )
+    def warn_unless_joined(self, z: Any) -> None:
+        if not self.joined(self.whole(z)):
+            warnings.warn(
+                f"the {self.posed.segments} segments could not be joined to one motion that fits as well. Take more "
+                "segments, or start nearer.",
+                stacklevel=4,
+            )
 
     # On the disk
 

@@ -114,7 +114,7 @@ class Search:
             elif posed.segments > 1:
                 joining = Joining.begin(posed, problem, z)
             if joining is not None:
-                state = self._joined(joining, noise)
+                state, joining = self._joined(joining, noise)
             if optimizer is not None and not resume:
                 z = descended(
                     problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line))
@@ -123,6 +123,8 @@ class Search:
                 status = "finished"
             else:
                 state, problem, noise = self._searched(problem, state, free, noise)
+                if joining is not None and int(state.code) != lm.TOO_MANY:
+                    joining.warn_unless_joined(state.z)
         except KeyboardInterrupt:
             status = "interrupted"
             problem, state, noise = self.last or (problem, state, noise)
@@ -133,8 +135,8 @@ class Search:
     last: Any = None
     """Problem, state and noise after the last iteration."""
 
-    def _joined(self, joining: Joining, noise: dict[str, float]) -> lm.State:
-        """The search from where the pieces of the motion have become one."""
+    def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining]:
+        """The search from where the pieces of the motion have become one, and their last stage."""
         problem = joining.shooting.problem
         try:
             while len(self.history) < self.most:
@@ -145,12 +147,9 @@ class Search:
                 self.lines.show(self._noted(problem, joining.z, chi2, before.step, bool(joining.state.accepted)))
                 if joining.finished(before):
                     whole = joining.whole()
-                    good = joining.joined(whole)
-                    if good or joining.last:
-                        if not good:
-                            joining.warn()
+                    if joining.joined(whole) or joining.last:
                         self.lines.show(self._noted(problem, whole.z, float(whole.chi2), 0.0, True))
-                        return whole
+                        return whole, joining
                     joining = joining.next()
                 if self.folder is not None:
                     pieces = joining.numbers
@@ -159,7 +158,7 @@ class Search:
         except KeyboardInterrupt:
             self.last = problem, joining.whole(), noise
             raise
-        return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY))
+        return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY)), joining
 
     def _searched(self, problem: Problem, state: lm.State, free: Any, noise: dict[str, float]) -> Any:
         while True:
