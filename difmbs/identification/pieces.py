@@ -157,7 +157,8 @@ class Later(AbstractOneStep):
 
     def step(self, system, t, h, y, memory):
         step = self.inner.step(system, t + y[-1], h, y[:-1], memory)
-        error = None if step.error is None else self.at(0, step.error)
+        # A method without an estimate says 0 for all entries.
+        error = None if step.error is None else self.at(0, jnp.broadcast_to(step.error, y[:-1].shape).astype(y.dtype))
         return step._replace(end=self.at(y[-1], step.end), error=error)
 
     def result(self, system, t, h, y, end):
