@@ -174,12 +174,11 @@ def _followed(posed: Posed, problem: Problem, group: Group, cuts: Cuts, values: 
             begin, end = _two_states(state.predictions, at)
             speeds.append(np.stack([begin.v, end.v]))
             if k > 0:
-                basis = _directions(member, values, cuts.begins[k], begin)
-                found.append((begin.q, begin.v, basis))
+                found.append((begin.q, begin.v, _directions(member, values, cuts.begins[k], begin)))
                 information.append(directions @ np.asarray(state.R).T @ np.asarray(state.R) @ directions.T)
             at = end
     shaped = lambda rows: jnp.asarray(np.array(rows)).reshape(len(group.members), cuts.pieces - 1, *rows[0].shape)
-    q, v, basis = (shaped(list(column)) for column in zip(*found, strict=True))
+    q, v, basis = (shaped(column) for column in zip(*found, strict=True))
     told = np.sqrt(np.mean([np.diag(x) for x in information], axis=0))
     return Assumed(States(q, v), basis, jnp.asarray(np.maximum(told, _least(group, cuts, np.array(speeds)))))
 

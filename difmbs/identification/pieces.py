@@ -90,7 +90,7 @@ def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States
     solver = settings.solver
     if solver is None:
         solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
-    step = Later(one_step(solver, settings.rtol, settings.dt, settings.dt is None))
+    step = Later(solver=solver, inner=one_step(solver, settings.rtol, settings.dt, settings.dt is None))
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
     start = consistent(system, begin, at.q, at.v)
@@ -128,11 +128,8 @@ class Later(AbstractOneStep):
     So pieces with different begins are one program, and differ in the state they start from.
     """
 
+    solver: diffrax.AbstractSolver
     inner: AbstractOneStep
-
-    @property
-    def solver(self):
-        return self.inner.solver
 
     @property
     def on_constraints(self):

@@ -51,14 +51,14 @@ class Posed:
         unknowns, scaling = self.unknowns, self.scaling
         known = np.isfinite(unknowns.prior_deviation)
         return Problem(
-            groups,
-            scaling,
-            jnp.asarray(scaling.inverse(unknowns.lower)),
-            jnp.asarray(scaling.inverse(unknowns.upper)),
-            jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
-            jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
-            bool(np.any(known)),
-            self.loss,
+            groups=groups,
+            scaling=scaling,
+            lower=jnp.asarray(scaling.inverse(unknowns.lower)),
+            upper=jnp.asarray(scaling.inverse(unknowns.upper)),
+            prior_mean=jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
+            prior_weight=jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
+            has_prior=bool(np.any(known)),
+            loss=self.loss,
         )
 
     def weighted_validation(self, noise: Mapping[str, float]) -> tuple[Group, ...]:

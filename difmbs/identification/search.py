@@ -111,7 +111,7 @@ class Search:
             elif starts > 1:
                 z, tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
-            elif posed.segments > 1:
+            elif any(cuts is not None for cuts in posed.cuts):
                 joining = Joining.begin(posed, problem, z)
             if joining is not None:
                 state, joining = self._joined(joining, noise)
@@ -123,7 +123,7 @@ class Search:
                 status = "finished"
             else:
                 state, problem, noise = self._searched(problem, state, free, noise)
-                if joining is not None and int(state.code) != lm.TOO_MANY:
+                if joining is not None:
                     joining.warn_unless_joined(state.z)
         except KeyboardInterrupt:
             status = "interrupted"
@@ -135,8 +135,8 @@ class Search:
     last: Any = None
     """Problem, state and noise after the last iteration."""
 
-    def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining]:
-        """The search from where the pieces of the motion have become one, and their last stage."""
+    def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining | None]:
+        """The search from where the pieces of the motion have become one; their last stage if they have not."""
         problem = joining.shooting.problem
         try:
             while len(self.history) < self.most:
@@ -147,9 +147,10 @@ class Search:
                 self.lines.show(self._noted(problem, joining.z, chi2, before.step, bool(joining.state.accepted)))
                 if joining.finished(before):
                     whole = joining.whole()
-                    if joining.joined(whole) or joining.last:
+                    good = joining.joined(whole)
+                    if good or joining.last:
                         self.lines.show(self._noted(problem, whole.z, float(whole.chi2), 0.0, True))
-                        return whole, joining
+                        return whole, None if good else joining
                     joining = joining.next()
                 if self.folder is not None:
                     pieces = joining.numbers
@@ -158,7 +159,7 @@ class Search:
         except KeyboardInterrupt:
             self.last = problem, joining.whole(), noise
             raise
-        return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY)), joining
+        return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY)), None
 
     def _searched(self, problem: Problem, state: lm.State, free: Any, noise: dict[str, float]) -> Any:
         while True:

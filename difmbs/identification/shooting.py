@@ -7,7 +7,7 @@ begin of the next one, in standard deviations of what they would change in the d
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..system import System
+from .experiments import Motion
 from .pieces import Cuts, States, apart, measured_by, run_piece
 from .problem import LOSSES, AbstractProblem, Group, Problem, Scaling, differentiated, flat
 
@@ -40,7 +41,7 @@ class Series(eqx.Module):
         return self.group.each(values, self._one, self.assumed.at, self.assumed.basis, u)
 
     def _one(self, system: System, loads: Any, sensors: Any, at: States, basis: Any, u: Any) -> Any:
-        motion, cuts = self.group.program, self.cuts
+        motion, cuts = cast(Motion, self.group.program), self.cuts
         moved = jnp.einsum("kij,kj->ki", basis, u)
         nv = at.v.shape[1]
         first = system.initial_state()
@@ -72,15 +73,22 @@ class Shooting(AbstractProblem):
     upper: Any
 
     @classmethod
-    def of(cls, problem: Problem, cuts: tuple[Cuts | None, ...], assumed: tuple[Assumed, ...], weight: float):
+    def of(
+        cls, problem: Problem, cuts: tuple[Cuts | None, ...], assumed: tuple[Assumed, ...], weight: float
+    ) -> "Shooting":
         rest = iter(assumed)
         groups = zip(problem.groups, cuts, strict=True)
         series = tuple(None if c is None else Series(group, next(rest), c) for group, c in groups)
         more = sum(math.prod(_u_shape(s)) for s in series if s is not None)
         widened = lambda x, fill: jnp.concatenate([x, jnp.full(more, fill, x.dtype)])
-        scaling = Scaling(widened(problem.scaling.logarithmic, False), widened(problem.scaling.scale, 1))
-        bounds = widened(problem.lower, -jnp.inf), widened(problem.upper, jnp.inf)
-        return cls(problem, series, jnp.asarray(weight, problem.lower.dtype), scaling, *bounds)
+        return cls(
+            problem=problem,
+            series=series,
+            weight=jnp.asarray(weight, problem.lower.dtype),
+            scaling=Scaling(widened(problem.scaling.logarithmic, False), widened(problem.scaling.scale, 1)),
+            lower=widened(problem.lower, -jnp.inf),
+            upper=widened(problem.upper, jnp.inf),
+        )
 
     @property
     def unknowns(self) -> int:
@@ -102,7 +110,7 @@ class Shooting(AbstractProblem):
                 continue
             samples, gap, later = series.predict(values, u)
             rows.append(flat(group, samples))
-            gaps.append((self.weight * series.assumed.scale * gap).reshape(-1))
+            gaps.append((self.weight * series.assumed.scale[None, None] * gap).reshape(-1))
             states += [x.reshape(-1) for x in later]
         predictions = jnp.concatenate(rows)
         of_data = self.problem.weighted(z[: self.unknowns], predictions)
@@ -135,7 +143,8 @@ class Shooting(AbstractProblem):
         return tuple(found)
 
     def _u(self, z: Any) -> list[Any]:
-        place, found = self.unknowns, []
+        found: list[Any] = []
+        place = self.unknowns
         for series in self.series:
             if series is None:
                 found.append(None)
@@ -221,9 +230,9 @@ class Piece(AbstractProblem):
         return LOSSES[self.loss](jnp.concatenate(rows)), states
 
     def _one(self, system: System, loads: Any, sensors: Any, u: Any) -> Any:
-        nv = self.at.v.size
+        motion, nv = cast(Motion, self.group.program), self.at.v.size
         moved = self.basis @ u
         at = States(system.retract(self.at.q, moved[:nv]), self.at.v + moved[nv:])
-        start, states, read = run_piece(self.group.program, self.cuts, system, self.begin, at)
-        samples = {name: x[self.place] for name, x in measured_by(self.group.program, read, sensors).items()}
+        start, states, read = run_piece(motion, self.cuts, system, self.begin, at)
+        samples = {name: x[self.place] for name, x in measured_by(motion, read, sensors).items()}
         return samples, jnp.concatenate([start.q, start.v, states.q[self.end], states.v[self.end]])
