@@ -93,16 +93,10 @@ class Joining:
             return self._following(self.posed, problem, z, self.stage + 1)
         values = problem.scaling.values(z)
         series = [s for s in self.shooting.series if s is not None]
-        assumed = []
-        for s, at in zip(series, self.shooting.states(self.state.predictions), strict=True):
-            basis = [
-                [
-                    _directions(_member(s.group, m), values, s.cuts.begins[k + 1], jax.tree.map(lambda x: x[m, k], at))
-                    for k in range(s.cuts.pieces - 1)
-                ]
-                for m in range(len(s.group.members))
-            ]
-            assumed.append(Assumed(at, jnp.asarray(np.array(basis)), s.assumed.scale))
+        assumed = [
+            Assumed(at, jnp.asarray(_all_directions(s.group, s.cuts, values, at)), s.assumed.scale)
+            for s, at in zip(series, self.shooting.states(self.state.predictions), strict=True)
+        ]
         return self._staged(self.posed, problem, z, tuple(assumed), self.stage + 1)
 
     def whole(self, z: Any = None) -> lm.State:
@@ -237,6 +231,13 @@ def _directions(group: Group, values: Any, begin: float, at: States) -> np.ndarr
     result = np.zeros((2 * nv, sum(sizes)))
     result[:nv, : sizes[0]], result[nv:, sizes[0] :] = blocks
     return result
+
+
+def _all_directions(group: Group, cuts: Cuts, values: Any, at: States) -> np.ndarray:
+    """Those of each experiment at the begins of all pieces but the first."""
+    members = [_member(group, number) for number in range(len(group.members))]
+    of_piece = lambda m, k: _directions(members[m], values, cuts.begins[k + 1], States(at.q[m, k], at.v[m, k]))
+    return np.array([[of_piece(m, k) for k in range(cuts.pieces - 1)] for m in range(len(members))])
 
 
 @eqx.filter_jit
