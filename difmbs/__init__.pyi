@@ -101,3 +101,4 @@ from .design.objectives import MeanSquare as MeanSquare
 from .design.objectives import RootMeanSquare as RootMeanSquare
 from .design.objectives import SmoothMaximum as SmoothMaximum
 from .design.search import optimize as optimize
+from .pages.page import report as report

@@ -12,6 +12,7 @@ from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._groups import ConnectorGroup
 from ._index import Index
+from ._parameters import show
 from ._structure import Element
 from ._types import Vector
 from .connectors._connector import AbstractConnector
@@ -142,6 +143,20 @@ def is_single(system: System, name: str) -> bool:
     if isinstance(reading, Output):
         return is_single(system, f"{reading.element}.{reading.variable}")
     return callable(reading) or system.structure.sensors[reading].single
+
+
+def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:
+    """An entry of the output `name`, or of its entries, after so many other axes; None: all of them."""
+    if component is None:
+        return values
+    index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
+    try:
+        np.broadcast_to(0.0, values.shape)[index]
+    except (IndexError, TypeError):
+        raise ParameterError(
+            f"'{name}' has no component {show(component)}; its shape is {tuple(values.shape[axis:])}."
+        ) from None
+    return values[index]
 
 
 def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:

@@ -199,6 +199,13 @@ def test_noise_is_estimated():
     assert fit.quantile(0.95) > given.quantile(0.95)
 
 
+def test_what_counts_twice_is_as_noisy_as_before():
+    once, twice = (identify(experiment(noisy(), noise=None, weight=w), unknowns()) for w in (1.0, 2.0))
+    assert twice.noise["u"] == pytest.approx(once.noise["u"], rel=1e-3)
+    assert twice.residuals[0].rms == pytest.approx(once.residuals[0].rms, rel=1e-3)
+    assert twice.standard_errors["mass.mass"] == pytest.approx(once.standard_errors["mass.mass"] / np.sqrt(2), rel=1e-3)
+
+
 def test_robust_losses_ignore_outliers():
     data = noisy()
     data[::10] += 0.05

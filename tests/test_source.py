@@ -32,6 +32,7 @@ LEVELS = [
     {"files"},
     {"identification"},
     {"design"},
+    {"pages"},
     {"__init__", "command"},
 ]
 

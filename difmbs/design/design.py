@@ -11,7 +11,6 @@ from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
 from ..system import System
-from .objectives import name_of
 from .task import Task
 
 
@@ -74,12 +73,11 @@ class Design:
         first = self.history[0].chi2 if self.history else np.nan
         lines += [
             "",
-            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, at the start {first:.6g}",
+            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, "
+            f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
-        for limit, value in zip(self.task.limits, self.limits, strict=True):
-            sides = [f"at least {limit.lower:g}"] * (limit.lower is not None) + [f"at most {limit.upper:g}"] * (
-                limit.upper is not None
-            )
-            lines.append(f"  {name_of(limit.quantity)}: {value:.6g} ({' and '.join(sides)})")
+        lines += [
+            f"  {limit.of}: {value:.6g} ({limit})" for limit, value in zip(self.task.limits, self.limits, strict=True)
+        ]
         return "\n".join(lines)

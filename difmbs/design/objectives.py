@@ -2,14 +2,15 @@
 
 import abc
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._errors import ParameterError
 from .._parameters import as_array, is_numbers, show, show_error
+from ..outputs import component_of
 from ..solution import Solution
 
 
@@ -40,10 +41,10 @@ class AbstractQuantity(abc.ABC):
         return None
 
     def read(self, solution: Solution) -> Any:
-        values = solution[self.output]
-        if self.component is not None:
-            values = values[:, self.component]
-        return self.weight * jnp.ravel(self.entries(solution.t, values))
+        values = component_of(self.output, solution[self.output], self.component)
+        entries = jnp.ravel(self.entries(solution.t, values))
+        # What is to be large has its kinks where no optimum is.
+        return self.weight * (entries if self.weight > 0 else jnp.max(entries)[None])
 
     def __str__(self) -> str:
         of = self.output if self.component is None else f"{self.output}[{self.component}]"
@@ -123,19 +124,27 @@ class SmoothMaximum(AbstractQuantity):
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """An inequality: `quantity` is at most `upper` and at least `lower`."""
+    """An inequality: `quantity`, one of an output or a function of the solution, is at most `upper` and at least
+    `lower`.
+    """
 
-    quantity: AbstractQuantity | Callable[[Solution], Any]
+    quantity: Any
     upper: float | None = None
     lower: float | None = None
 
     def __post_init__(self) -> None:
         if self.upper is None and self.lower is None:
-            raise ParameterError(f"Limit({name_of(self.quantity)}) needs upper=, lower= or both.")
+            raise ParameterError(f"Limit({self.of}) needs upper=, lower= or both.")
         if self.lower is not None and self.upper is not None and not self.lower <= self.upper:
-            raise ParameterError(
-                f"Limit({name_of(self.quantity)}): lower = {self.lower} is above upper = {self.upper}."
-            )
+            raise ParameterError(f"Limit({self.of}): lower = {self.lower} is above upper = {self.upper}.")
+
+    @property
+    def of(self) -> str:
+        return name_of(self.quantity)
+
+    def __str__(self) -> str:
+        sides = (("at least", self.lower), ("at most", self.upper))
+        return " and ".join(f"{words} {bound:g}" for words, bound in sides if bound is not None)
 
 
 def _mean(t: Any, values: Any) -> Any:
@@ -166,9 +175,26 @@ def name_of(quantity: Any) -> str:
     return str(quantity) if isinstance(quantity, AbstractQuantity) else getattr(quantity, "__name__", "the objective")
 
 
+def names_of(quantities: tuple[Any, ...]) -> list[str]:
+    """Each once: a number is added to those that are there before."""
+    names: list[str] = []
+    for quantity in quantities:
+        name = base = name_of(quantity)
+        count = 1
+        while name in names:
+            count += 1
+            name = f"{base} ({count})"
+        names.append(name)
+    return names
+
+
 def check_quantity(where: str, quantity: Any) -> None:
     if not isinstance(quantity, AbstractQuantity) and (not callable(quantity) or isinstance(quantity, type)):
         raise ParameterError(
-            f"{where} must be a quantity such as mbs.LargestSize('frame.position', 0) or a function of the solution, got "
-            f"{show(quantity)}."
+            f"{where} must be a quantity such as mbs.LargestSize('frame.position', 0) or a function of the "
+            f"solution, got {show(quantity)}."
         )
+    if isinstance(quantity, AbstractQuantity) and not (np.isfinite(quantity.weight) and quantity.weight != 0):
+        raise ParameterError(f"{name_of(quantity)}: weight must be a finite number other than 0.")
+    if isinstance(quantity, SmoothMaximum) and not 0 < quantity.width < np.inf:
+        raise ParameterError(f"{name_of(quantity)}: width must be > 0, got {show(quantity.width)}.")

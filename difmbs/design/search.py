@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import diffrax
@@ -16,20 +16,17 @@ from .._parameters import flatten, show
 from ..identification.pose import scaling_of
 from ..identification.progress import Iteration, Lines, Progress
 from ..identification.unknowns import Unknowns, resolve
-from ..solution import Solution
 from ..system import System
 from .design import Design
-from .objectives import AbstractQuantity, Limit, check_quantity, name_of
+from .objectives import AbstractQuantity, Limit, check_quantity, names_of
 from .program import Program
 from .store import Log
-from .task import Task, evaluate, split, values_at
-
-Quantity = AbstractQuantity | Callable[[Solution], Any]
+from .task import Task, evaluate, split, values_at, violation
 
 
 def optimize(
     system: System,
-    objective: Quantity | Sequence[Quantity],
+    objective: Any,
     unknowns: Mapping[str, Any],
     *,
     t1: float,
@@ -40,7 +37,7 @@ def optimize(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     max_steps: int = 4096,
-    limits: Sequence[Limit] = (),
+    limits: Sequence[Any] = (),
     max_iterations: int = 100,
     tolerance: float = 1e-9,
     starts: int = 1,
@@ -135,7 +132,7 @@ class Search:
             unknowns,
             np.asarray(scaling.values(jnp.asarray(z))),
             status,
-            dict(zip(map(name_of, self.task.objectives), values[:count], strict=True)),
+            dict(zip(names_of(self.task.objectives), values[:count], strict=True)),
             tuple(values[count : count + len(self.task.limits)]),
             tuple(self.history),
             self.log.evaluations + self.compared,
@@ -164,15 +161,7 @@ class Search:
         count = len(self.task.objectives)
         objective = sum(values[:count])
         over = max(
-            (
-                max(
-                    v - limit.upper if limit.upper is not None else 0,
-                    limit.lower - v if limit.lower is not None else 0,
-                    0,
-                )
-                for v, limit in zip(values[count:], self.task.limits, strict=False)
-            ),
-            default=0.0,
+            (float(violation(*pair)) for pair in zip(self.task.limits, entries[count:], strict=False)), default=0.0
         )
         # A violation that is only rounding does not count.
         key = (over if over > 1e-6 else 0.0, objective)

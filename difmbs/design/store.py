@@ -1,4 +1,4 @@
-"""What a search has evaluated, in memory and on disk: repeated from there, an interrupted search goes on where it was."""
+"""What a search has evaluated, in memory and on disk: an interrupted search goes on from there."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ NAME = "evaluations.npz"
 
 
 class Log:
-    """Evaluations by their place. With a folder they are written there, one file for each."""
+    """Evaluations by their place. With a folder they are kept there, too."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, task: Task, unknowns: Unknowns, resume: bool):
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}

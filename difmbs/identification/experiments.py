@@ -13,7 +13,7 @@ from .._errors import ParameterError, did_you_mean
 from .._modes import modes
 from .._parameters import Path, as_array, is_numbers, show
 from .._simulate import simulate
-from ..outputs import Outputs
+from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
 from ..statics import static_equilibrium
 from ..system import System
@@ -289,7 +289,7 @@ class Motion(AbstractProgram):
         read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
         found = {}
         for name, output, component, span in self.channels:
-            values = component_of(read[output], component)
+            values = component_of(output, read[output], component)
             if span is None:
                 found[name] = values[at_samples]
             else:
@@ -305,7 +305,7 @@ class Motion(AbstractProgram):
         return np.broadcast_to(begun.reshape(-1, *(1 for _ in shape[1:])), shape)
 
     def _nodes(self) -> np.ndarray:
-        """Equally spaced times, four to the shortest interval between samples, on which late signals are interpolated."""
+        """Equally spaced times, four to the shortest interval of samples, on which late signals are interpolated."""
         spans = [span for *_, span in self.channels if span is not None]
         if not spans:
             return np.zeros(0)
@@ -322,7 +322,9 @@ class Rest(AbstractProgram):
     def outputs(self, system, loads, delays):
         def one(loads):
             rest = static_equilibrium(system.with_values(loads), throw=False)
-            return {name: component_of(rest[output], component, 0) for name, output, component, _ in self.channels}
+            return {
+                name: component_of(output, rest[output], component, 0) for name, output, component, _ in self.channels
+            }
 
         if loads:
             return jax.vmap(one)(dict(loads))
@@ -343,13 +345,6 @@ class Vibration(AbstractProgram):
         return {name: known[output] for name, output, *_ in self.channels}
 
 
-def component_of(values: Any, component: Any, axis: int = 1) -> Any:
-    if component is None:
-        return values
-    index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
-    return values[index]
-
-
 def _interpolated(values: Any, place: Any) -> Any:
     """Values between equally spaced ones, through the six that are nearest: the error falls with the sixth power."""
     first = jnp.clip(jnp.floor(place).astype(int) - 2, 0, values.shape[0] - 6)
@@ -368,19 +363,12 @@ def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -
     shapes = {}
     for name, channel in experiment.channels.items():
         output, component = channel.output or name, channel.component
+        read = lambda q, v, output=output: Outputs(system, 0.0, q, v)[output]
         try:
-            read = lambda q, v, output=output: Outputs(system, 0.0, q, v)[output]
             shape = (count, *jax.eval_shape(read, *system.initial_state()).shape)
+            shapes[name] = component_of(output, np.broadcast_to(0.0, shape), component).shape
         except ParameterError as error:
             raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
-        try:
-            shapes[name] = component_of(np.empty(shape), component).shape
-        except (IndexError, TypeError):
-            raise ParameterError(
-                f"experiment '{experiment.name}': channel '{name}': '{output}' has no component {show(component)}; "
-                "its shape "
-                f"is {shape[1:]}."
-            ) from None
     return shapes
 
 

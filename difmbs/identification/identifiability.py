@@ -104,7 +104,7 @@ def analyse(
 
 
 def _sparse_null_space(scaled: np.ndarray, rank: int) -> np.ndarray:
-    """A basis in whose vectors few entries differ from 0: each is about one unknown that the others can stand in for."""
+    """A basis in whose vectors few entries differ from 0: each is about an unknown that others can stand in for."""
     count = scaled.shape[1]
     if rank == count:
         return np.zeros((count, 0))
@@ -185,7 +185,8 @@ def _sums(names: tuple[str, ...], weights: np.ndarray, pivot: int) -> list[str]:
 
 def _determined(combinations: list[str]) -> str:
     more = f", {combinations[-1]}" if len(combinations) > 1 else ""
-    return f"only {', '.join(combinations[:-1]) or combinations[0]}{more} {'is' if len(combinations) == 1 else 'are'} determined"
+    verb = "is" if len(combinations) == 1 else "are"
+    return f"only {', '.join(combinations[:-1]) or combinations[0]}{more} {verb} determined"
 
 
 def _remedy(names: tuple[str, ...]) -> str:

@@ -15,10 +15,10 @@ from .._projection import consistent, settle
 from .._replay import integrate
 from .._simulate import method_of
 from ..equations import split
-from ..outputs import Outputs
+from ..outputs import Outputs, component_of
 from ..solvers import AbstractOneStep, RungeKutta4, one_step
 from ..system import System
-from .experiments import Motion, component_of
+from .experiments import Motion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ def measured_by(motion: Motion, read: Any, sensors: Mapping[Path, Any]) -> dict[
     """What each channel would show at all outputs of a piece."""
     values = {output: read(output) for output in dict.fromkeys(output for _, output, *_ in motion.channels)}
     return {
-        name: sensors[name, "gain"] * component_of(values[output], component) + sensors[name, "bias"]
+        name: sensors[name, "gain"] * component_of(output, values[output], component) + sensors[name, "bias"]
         for name, output, component, _ in motion.channels
     }
 

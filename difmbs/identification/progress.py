@@ -25,7 +25,7 @@ class Iteration:
 
 
 class Lines:
-    """Shows iterations: `progress` is a function of a line, True or None for standard error, None only on a terminal."""
+    """Shows iterations. `progress`: a function of a line; True: standard error; None: that only on a terminal."""
 
     def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2"):
         on_terminal = sys.stderr.isatty()

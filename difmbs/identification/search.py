@@ -236,7 +236,7 @@ def rows_of(posed: Posed, groups: tuple[Group, ...], places: tuple[Place, ...], 
 
 def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> dict[str, float]:
     squares = dict.fromkeys(noise, 0.0)
-    counts = dict.fromkeys(noise, 0)
+    counts = dict.fromkeys(noise, 0.0)
     total = 0
     for place, predicted, measured, weights in rows_of(posed, problem.groups, posed.places, state.predictions, noise):
         used = weights > 0
@@ -244,7 +244,7 @@ def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapp
         experiment = posed.experiments[place.experiment]
         if place.channel in noise and experiment.noise(place.channel) is None:
             squares[place.channel] += experiment.weight * float(np.sum((predicted - measured)[used] ** 2))
-            counts[place.channel] += int(used.sum())
+            counts[place.channel] += experiment.weight * float(used.sum())
     # The unknowns take up their share of the noise.
     share = max(1 - len(posed.unknowns.names) / max(total, 1), 1e-3)
     return {n: max(float(np.sqrt(squares[n] / (counts[n] * share))), 1e-14 * noise[n]) for n in noise}
@@ -311,13 +311,15 @@ def _predictions(problem: Problem, z: Any) -> Any:
 
 
 def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residuals, ...]:
-    return tuple(
-        residuals_of(
-            experiments[place.experiment].name, place.channel, weights * (predicted - measured), weights, measured
-        )
-        for place, predicted, measured, weights in rows_of(posed, groups, places, predictions, None)
-        if np.any(weights > 0)
-    )
+    found = []
+    for place, predicted, measured, weights in rows_of(posed, groups, places, predictions, None):
+        experiment = experiments[place.experiment]
+        # In standard deviations of the noise, however much the experiment counts.
+        weights = weights / np.sqrt(experiment.weight)
+        if np.any(weights > 0):
+            off = weights * (predicted - measured)
+            found.append(residuals_of(experiment.name, place.channel, off, weights, measured))
+    return tuple(found)
 
 
 def _validated(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> tuple[Any, Any]:

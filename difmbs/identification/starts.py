@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import stats
 
 from .._errors import SimulationError
 from . import levenberg_marquardt as lm
@@ -47,5 +48,6 @@ def drawn(unknowns: Unknowns, scaling: Scaling, count: int, seed: int) -> np.nda
     reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
     lower = np.where(np.isfinite(lower), lower, first - reach)
     upper = np.where(np.isfinite(upper), upper, first + reach)
-    rng = np.random.default_rng(seed)
-    return np.concatenate([first[None], rng.uniform(lower, upper, (count - 1, first.size))])
+    # Spread more evenly than independent draws.
+    places = stats.qmc.LatinHypercube(first.size, rng=seed).random(count - 1)
+    return np.concatenate([first[None], lower + (upper - lower) * places])

@@ -8,6 +8,11 @@ from scipy.linalg import solve_triangular
 
 from .identifiability import Identifiability
 
+_NOTHING = 0.05
+"""Of residuals, in standard deviations: how they behave does not matter."""
+_EVERYTHING = 100 - 1e-6
+"""Percent of the signal that are explained."""
+
 
 def covariance(R: np.ndarray, found: Identifiability, slopes: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Of the values, by the linearization: infinite for unknowns that the data do not determine by themselves, and 0
@@ -63,7 +68,9 @@ class Residuals:
 
     @property
     def remark(self) -> str:
-        """What is unusual, in words."""
+        """What is unusual, in words; but not about residuals that are nothing but rounding."""
+        if self.rms < _NOTHING or self.fit > _EVERYTHING:
+            return ""
         said = []
         if self.whiteness < 1e-3 and abs(self.autocorrelation) > 0.1:
             said.append("neighbouring residuals are alike: something is missing in the model")

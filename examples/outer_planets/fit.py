@@ -19,7 +19,7 @@ DE421 = 2.959122082855911e-4  # G times the mass of the Sun, au^3/day^2
 MODEL_ERROR = 1e-7  # au: the inner planets are one body with the Sun; no asteroids, no relativity
 
 
-def main() -> mbs.Fit:
+def fit() -> mbs.Fit:
     system = mbs.load(HERE / "model.toml").assemble()
     table = mbs.read_table(HERE / "planets.csv", time="day")
     params = system.params()
@@ -39,11 +39,11 @@ def main() -> mbs.Fit:
 
 
 if __name__ == "__main__":
-    fit = main()
-    found = fit.values["gravitation.gravitational_constant"]
-    print(f"G times the mass of the Sun: {found:.10g} au^3/day^2, relative to DE421 {found / DE421 - 1:+.1e}")
+    found = fit()
+    GM = found.values["gravitation.gravitational_constant"]
+    print(f"G times the mass of the Sun: {GM:.10g} au^3/day^2, relative to DE421 {GM / DE421 - 1:+.1e}")
     for body in ("jupiter", "saturn", "uranus", "neptune"):
-        print(f"the Sun's mass over that of {body}: {1 / fit.values[f'{body}.mass']:.6g}")
-    worst = max(fit.residuals, key=lambda r: r.rms)
-    print(f"residuals: {max(r.rms * r.noise for r in fit.residuals):.1e} au at most ({worst.channel})")
-    mbs.report(fit, "report.html", force=True)
+        print(f"the Sun's mass over that of {body}: {1 / found.values[f'{body}.mass']:.6g}")
+    worst = max(found.residuals, key=lambda r: r.rms)
+    print(f"residuals: {worst.rms * MODEL_ERROR:.1e} au at most ({worst.channel})")
+    mbs.report(found, "report.html", force=True)

@@ -1,7 +1,7 @@
 """Makes planets.csv and model.toml from the ephemeris DE421 of the Jet Propulsion Laboratory.
 
-Needs `pip install de421 jplephem`. Positions in au, times in days from 1980-01-01 12:00 (TDB), equatorial axes of the year
-2000, origin at the barycentre of the solar system. "sun" is the barycentre of the Sun and the four inner planets.
+Needs `pip install de421 jplephem`. Positions in au, times in days from 1980-01-01 12:00 (TDB), equatorial axes of the
+year 2000, origin at the barycentre of the solar system. "sun" is the barycentre of the Sun and the four inner planets.
 """
 
 from pathlib import Path

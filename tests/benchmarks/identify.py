@@ -1,8 +1,8 @@
 """Fits against Exudyn with scipy's least squares, and many fits at once, one JSON line each.
 
-`python tests/benchmarks/identify.py` measures all of it, `python tests/benchmarks/identify.py "10 masses" each` the rows with
-one of these words in their names. Everything on one thread. A cold fit is a process of its own, from the start of the
-interpreter to its end; a warm one is repeated in a process that has made it once.
+`python tests/benchmarks/identify.py` measures all of it, `python tests/benchmarks/identify.py "10 masses" each` the
+rows with one of these words in their names. Everything on one thread. A cold fit is a process of its own, from the
+start of the interpreter to its end; a warm one is repeated in a process that has made it once.
 """
 
 import json

@@ -1,0 +1,1 @@
+"""Results as pages: one file for a browser, with everything in it."""

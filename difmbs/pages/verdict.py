@@ -1,0 +1,265 @@
+"""What a fit says about itself, in words: whether its numbers can be believed, and what to do if not."""
+
+import dataclasses
+
+import numpy as np
+from scipy import stats
+
+from ..identification.fit import Fit
+from ..identification.uncertainty import Residuals
+from .numbers import count, listed, percent, short
+
+GOOD, KNOWN, DOUBT, BAD = "good", "known", "doubt", "bad"
+SUSPICIOUS = 1e-3
+"""Probabilities below are no accident."""
+CORRELATED = 0.95
+WRONG_GRADIENT = 1e-4
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One sentence of the summary: `level` is one of GOOD, KNOWN (neither good nor bad), DOUBT and BAD."""
+
+    level: str
+    text: str
+
+
+def checks(fit: Fit, gradient: float) -> list[Check]:
+    found = [
+        _ended(fit),
+        *_chi2(fit),
+        _like_noise(fit),
+        _determined(fit),
+        *_bounds(fit),
+        *_correlated(fit),
+        *_vague(fit),
+        *_priors(fit),
+        _validated(fit),
+        *_starts(fit),
+        gradient_check(gradient),
+    ]
+    return found
+
+
+def headline(found: list[Check]) -> Check:
+    levels = [check.level for check in found]
+    if BAD in levels:
+        return Check(BAD, "Do not use these numbers yet: see what is marked below.")
+    if DOUBT in levels:
+        return Check(DOUBT, "The numbers can be used with the reservations marked below.")
+    return Check(GOOD, "The numbers can be believed: nothing speaks against the model, the data or the search.")
+
+
+def gradient_check(error: float) -> Check:
+    if not np.isfinite(error):
+        return Check(DOUBT, "The derivatives could not be compared with difference quotients: some are not finite.")
+    if error > WRONG_GRADIENT:
+        return Check(
+            DOUBT,
+            f"Derivatives and difference quotients differ by {short(error, 2)} relative. Look for steps and kinks in "
+            "the model's functions, or simulate more precisely.",
+        )
+    return Check(
+        GOOD, f"The derivatives are right: they agree with difference quotients to {short(error, 2)} relative."
+    )
+
+
+def _ended(fit: Fit) -> Check:
+    after = f"after {count(fit.evaluations, 'simulation')} with derivatives"
+    words = {
+        "converged": (GOOD, f"The search converged {after}."),
+        "stalled": (
+            DOUBT,
+            f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or "
+            "dt), or start elsewhere.",
+        ),
+        "max_iterations": (
+            BAD,
+            f"The search was cut off {after}: it had made as many iterations as it may. Resume it, or allow more with "
+            "max_iterations.",
+        ),
+        "interrupted": (BAD, f"The search was interrupted {after}. Resume it."),
+        "finished": (
+            DOUBT,
+            f"The optimizer made its steps along the gradient ({after}); whether they reached the optimum is not "
+            "known. Compare with the convergence below.",
+        ),
+    }
+    return Check(*words.get(fit.status, (DOUBT, f"The search ended with '{fit.status}' {after}.")))
+
+
+def _chi2(fit: Fit) -> list[Check]:
+    """Whether residuals are as large as the noise that was given."""
+    found = []
+    if fit.noise:
+        said = ", ".join(f"{name}: {short(noise)}" for name, noise in list(fit.noise.items())[:6])
+        text = f"The noise was estimated from the residuals ({said}), so their size says nothing about the model."
+        found.append(Check(KNOWN, f"{text} Compare it with what the sensors are known for."))
+    judged = [r for r in fit.residuals if r.channel not in fit.noise]
+    if not judged or fit.degrees_of_freedom <= 0:
+        return found
+    if fit.posed.loss != "linear":
+        return [
+            *found,
+            Check(KNOWN, "Large residuals count less, so chi² is not compared with the degrees of freedom."),
+        ]
+    share = fit.degrees_of_freedom / max(sum(r.count for r in fit.residuals), 1)
+    total, free = sum(r.chi2 for r in judged), share * sum(r.count for r in judged)
+    each = f"chi² is {short(total / free, 3)} for each degree of freedom"
+    if stats.chi2.sf(total, free) < SUSPICIOUS:
+        worst = max(judged, key=lambda r: r.rms)
+        found.append(
+            Check(
+                BAD if total > 4 * free else DOUBT,
+                f"The residuals are larger than the noise that was given: {each}, most of all in {_named(worst)}. The "
+                "model lacks something or the noise is larger than said; the standard errors are too small until then.",
+            )
+        )
+    elif stats.chi2.cdf(total, free) < SUSPICIOUS:
+        found.append(
+            Check(
+                KNOWN,
+                f"The residuals are smaller than the noise that was given: {each}. The noise is smaller than said, "
+                "and the standard errors are too large.",
+            )
+        )
+    else:
+        found.append(Check(GOOD, f"The residuals are as large as the noise that was given: {each}."))
+    return found
+
+
+def _like_noise(fit: Fit) -> Check:
+    odd = [r for r in fit.residuals if r.remark]
+    if not odd:
+        return Check(GOOD, "The residuals look like noise: neighbours are independent, no outliers.")
+    shown = "; ".join(f"{_named(r)}: {r.remark.rstrip('?')}" for r in odd[:4])
+    more = f"; and {len(odd) - 4} more" if len(odd) > 4 else ""
+    return Check(DOUBT, f"Not all residuals look like noise. {shown}{more}. The standard errors suppose that they do.")
+
+
+def _determined(fit: Fit) -> Check:
+    found = fit.identifiability
+    if found.full:
+        text = f"The data determine all unknowns (condition {short(found.condition, 3)})."
+        if found.condition > 1e3:
+            return Check(DOUBT, f"{text} But some of them hardly: small errors of the model change them much.")
+        return Check(GOOD, text)
+    lost = [n for n, s in fit.standard_errors.items() if np.isinf(s)]
+    remedies = " ".join(f"{direction}." for direction in found.directions[:4])
+    idle = f" No sample depends on {listed(found.without_effect)}." if found.without_effect else ""
+    return Check(BAD, f"The data do not determine {listed(lost)}: {remedies}{idle}")
+
+
+def _bounds(fit: Fit) -> list[Check]:
+    if not fit.at_bounds:
+        return []
+    said = listed([f"{name} ({which})" for name, which in fit.at_bounds.items()])
+    return [
+        Check(
+            DOUBT,
+            f"At a bound ended {said}. The data want it beyond: widen the range, or ask what else the model lacks. The "
+            "other standard errors hold for it kept there.",
+        )
+    ]
+
+
+def _correlated(fit: Fit) -> list[Check]:
+    pairs = strongest(fit, CORRELATED)
+    if not pairs:
+        return []
+    said = "; ".join(f"{fit.names[i]} and {fit.names[j]} ({short(r, 3)})" for i, j, r in pairs[:4])
+    more = f"; and {len(pairs) - 4} more pairs" if len(pairs) > 4 else ""
+    return [
+        Check(
+            KNOWN,
+            f"Strongly correlated: {said}{more}. The data say more about their combination than about each of them.",
+        )
+    ]
+
+
+def known_correlation(fit: Fit) -> np.ndarray:
+    """NaN where one of the two has no standard error."""
+    errors = np.array(list(fit.standard_errors.values()))
+    known = np.isfinite(errors) & (errors > 0)
+    return np.where(np.outer(known, known), fit.correlation, np.nan)
+
+
+def strongest(fit: Fit, least: float) -> list[tuple[int, int, float]]:
+    """Pairs of unknowns whose correlation is at least so large, the largest first."""
+    upper = np.triu(np.nan_to_num(known_correlation(fit)), 1)
+    rows, columns = np.nonzero(np.abs(upper) >= max(least, 1e-12))
+    pairs = [(int(i), int(j), float(upper[i, j])) for i, j in zip(rows, columns, strict=True)]
+    return sorted(pairs, key=lambda pair: -abs(pair[2]))
+
+
+def _vague(fit: Fit) -> list[Check]:
+    """Unknowns that may as well be half or twice as large."""
+    vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > 0.25 * abs(fit.values[n]) > 0]
+    if not vague:
+        return []
+    return [
+        Check(
+            DOUBT,
+            f"Uncertain by more than a quarter of the value: {listed(vague)}. More or other measurements would help.",
+        )
+    ]
+
+
+def _priors(fit: Fit) -> list[Check]:
+    deviation = dict(zip(fit.names, fit.posed.unknowns.prior_deviation, strict=True))
+    mean = dict(zip(fit.names, fit.posed.unknowns.prior_mean, strict=True))
+    known = {n: s for n, s in fit.standard_errors.items() if np.isfinite(deviation[n]) and np.isfinite(s)}
+    said = []
+    idle = [n for n, s in known.items() if s > 0.9 * deviation[n]]
+    if idle:
+        said.append(Check(KNOWN, f"The data add little to what was known beforehand of {listed(idle)}."))
+    against = [n for n in known if abs(fit.values[n] - mean[n]) > 3 * deviation[n]]
+    if against:
+        said.append(
+            Check(
+                DOUBT,
+                f"More than three standard deviations away from what was known beforehand: {listed(against)}. Data and "
+                "prior contradict each other.",
+            )
+        )
+    return said
+
+
+def _validated(fit: Fit) -> Check:
+    if not fit.validation:
+        return Check(
+            KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
+        )
+    unknown = [r for r in fit.validation if not _noise_known(fit, r)]
+    judged = [r for r in fit.validation if _noise_known(fit, r)]
+    if not judged:
+        return Check(KNOWN, f"Validation: {_explained(unknown)}. The noise of these channels is not known.")
+    worst = max(judged, key=lambda r: r.rms)
+    own = max((r.rms for r in fit.residuals), default=1.0)
+    text = f"Validation: {_named(worst)} is predicted to {short(worst.rms, 3)} standard deviations of the noise"
+    if worst.rms > 1.5 * max(own, 1.0):
+        return Check(DOUBT, f"{text}, worse than what was fitted. The model does not hold where it was not fitted.")
+    return Check(GOOD, f"{text}, as well as what was fitted.")
+
+
+def _noise_known(fit: Fit, r: Residuals) -> bool:
+    experiment = next(e for e in fit.posed.validation if e.name == r.experiment)
+    return r.channel in fit.noise or experiment.noise(r.channel) is not None
+
+
+def _explained(residuals: list[Residuals]) -> str:
+    return "; ".join(f"{_named(r)}, {percent(r.fit / 100)} % explained" for r in residuals[:4])
+
+
+def _starts(fit: Fit) -> list[Check]:
+    if fit.tried is None:
+        return []
+    total, agreeing = len(fit.tried.chi2), fit.tried.agreeing
+    text = f"{agreeing} of {count(total, 'start')} ended at the best optimum"
+    if agreeing == 1 and total > 1:
+        return [Check(DOUBT, f"Only {text}. There may be a better one: try more starts, or narrower ranges.")]
+    return [Check(GOOD, f"{text}.")]
+
+
+def _named(r: Residuals) -> str:
+    return f"{r.experiment}, '{r.channel}'"

@@ -1,0 +1,214 @@
+"""Designs whose best is known: by calculus, at kinks, at bounds and limits; the best of many; what is refused."""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+DAMPER = {"spring.damping": mbs.Interval(1.0, 0.1, 100.0)}
+TIMES = np.linspace(0, 2, 101)
+
+
+@functools.cache
+def oscillator():
+    """1 kg on a spring of 100 N/m, let go at 0.1 m; and a free mass that moves with 1 m/s."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0), position=0.1)
+    model.add("spring", mbs.SpringDamper(1.0, 100.0, 1.0), between=(model.ground.at(-1, 0, 0), mass))
+    model.add("free", mbs.Mass1D(1.0), velocity=1.0)
+    model.sense("x", lambda t, outputs: outputs["mass.position"][0])
+    model.sense("place", lambda t, outputs: outputs["free.position"][0])
+    return model.assemble()
+
+
+def optimize(objective, unknowns=DAMPER, **options):
+    options = {"t1": 2.0, "dt": 0.01, "saveat": TIMES, "progress": False, **options}
+    return mbs.optimize(oscillator(), objective, unknowns, **options)
+
+
+PLACE = {"free.position": mbs.Interval(3.0, -5.0, 5.0)}
+
+
+def test_the_damper_that_brings_a_mass_to_rest_soonest():
+    """The integral of x^2 over all times is least for d = sqrt(k m)."""
+    design = optimize(squares, t1=5.0, saveat=np.linspace(0, 5, 501))
+    assert design.status == "converged"
+    assert design.values["spring.damping"] == pytest.approx(10.0, rel=1e-3)
+    assert design.evaluations <= 30
+    assert design.system.params()["spring"]["damping"] == pytest.approx(design.values["spring.damping"])
+    again = mbs.simulate(oscillator(), t1=5.0, dt=0.01, saveat=np.linspace(0, 5, 501), params=design.params)
+    assert squares(again) == pytest.approx(design.objective, rel=1e-12)
+
+
+def squares(solution):
+    x = solution["x"]
+    return jnp.sum(0.5 * jnp.diff(solution.t) * (x[1:] ** 2 + x[:-1] ** 2))
+
+
+QUANTITIES = {
+    mbs.Final: lambda t, x: x[-1],
+    mbs.Mean: lambda t, x: np.trapezoid(x, t) / 2,
+    mbs.Integral: lambda t, x: np.trapezoid(x, t),
+    mbs.MeanSquare: lambda t, x: np.trapezoid(x**2, t) / 2,
+    mbs.RootMeanSquare: lambda t, x: np.sqrt(np.trapezoid(x**2, t) / 2),
+    mbs.Maximum: lambda t, x: x.max(),
+    mbs.LargestSize: lambda t, x: np.abs(x).max(),
+    mbs.SmoothMaximum: lambda t, x: 0.01 * np.log(np.sum(np.exp(x / 0.01))),
+}
+
+
+@pytest.mark.parametrize("weight", [1.0, -2.0])
+@pytest.mark.parametrize("quantity", QUANTITIES, ids=lambda q: q.__name__)
+def test_quantities(quantity, weight):
+    solution = mbs.simulate(oscillator(), t1=2.0, dt=0.01, saveat=TIMES)
+    for output, component in (("mass.position", 0), ("x", None), ("mass.velocity.x", None)):
+        found = jnp.max(quantity(output, component, weight=weight).read(solution))
+        numbers = np.asarray(solution["mass.velocity" if "velocity" in output else "mass.position"])[:, 0]
+        assert found == pytest.approx(weight * QUANTITIES[quantity](TIMES, numbers), rel=1e-12)
+
+
+def test_an_optimum_at_a_kink():
+    """x0 + t between 0 and 2 s is largest in size at both ends for x0 = -1."""
+    design = optimize(mbs.LargestSize("place"), PLACE)
+    assert design.status == "converged"
+    assert design.values["free.position"] == pytest.approx(-1.0, abs=1e-8)
+    assert design.objective == pytest.approx(1.0, abs=1e-8)
+
+
+def test_the_sum_of_two_kinks():
+    """max(|x0 + t|) + 3 |x(0) - 1| is least where the second one is zero."""
+    near = mbs.LargestSize("place")
+    far = lambda solution: 3 * (solution["place"][0] - 1) ** 2
+    design = optimize([near, far], PLACE)
+    # |x0 + 2| + 3 (x0 - 1)^2 has slope 0 at 1 - 1/6.
+    assert design.values["free.position"] == pytest.approx(1 - 1 / 6, abs=1e-6)
+    assert len(design.objectives) == 2
+    assert design.objective == pytest.approx(sum(design.objectives.values()))
+
+
+def test_the_largest_is_made_large_with_a_negative_weight():
+    design = optimize(mbs.Maximum("place", weight=-1.0), PLACE)
+    assert design.values["free.position"] == pytest.approx(5.0)
+    assert design.objective == pytest.approx(-7.0)
+    assert "(at the bound)" in str(design)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (mbs.Limit(mbs.Maximum("place"), upper=4.0), 2.0),
+        (mbs.Limit(mbs.Maximum("place"), upper=4.0, lower=3.0), 2.0),
+        (mbs.Limit(lambda solution: solution["place"][0] ** 2, upper=1.0), 1.0),
+    ],
+    ids=["upper", "both", "function"],
+)
+def test_limits_hold(limit, expected):
+    design = optimize(mbs.Final("place", weight=-1.0), PLACE, limits=[limit])
+    assert design.status == "converged"
+    assert design.values["free.position"] == pytest.approx(expected, abs=1e-6)
+    assert design.limits[0] == pytest.approx(limit.upper, abs=1e-6)
+    assert f"at most {limit.upper:g}" in str(design)
+
+
+def test_lower_limits_hold():
+    design = optimize(mbs.Final("place"), PLACE, limits=[mbs.Limit(mbs.Maximum("place"), lower=1.5)])
+    assert design.values["free.position"] == pytest.approx(-0.5, abs=1e-6)
+    assert "at least 1.5" in str(design)
+
+
+def wavy(solution):
+    """Many local minima; the least of them, of all in the range, is at 1.5 + pi / 10."""
+    x = solution["place"][0] - 1.5
+    return jnp.sin(5 * x - jnp.pi) + 0.1 * (x - jnp.pi / 10) ** 2
+
+
+def test_several_starts_find_the_best_of_many_optima():
+    assert optimize(wavy, PLACE).values["free.position"] > 2.5
+    design = optimize(wavy, PLACE, starts=60, seed=1)
+    assert design.values["free.position"] == pytest.approx(1.5 + np.pi / 10, abs=1e-5)
+
+
+def test_ties_fixed_values_and_shared_unknowns():
+    tied = {
+        "free.position": mbs.Interval(3.0, -5.0, 5.0),
+        "mass.position": mbs.Tied("free.position", factor=2.0, offset=0.5),
+        "spring.stiffness": mbs.Fixed(0.0),
+        "spring.damping": mbs.Fixed(0.0),
+    }
+    # The mass rests where it is put: 2 x0 + 0.5; the other one is at x0 + 2 in the end.
+    difference = lambda solution: (solution["x"][-1] - solution["place"][-1]) ** 2
+    design = optimize(difference, tied)
+    assert design.values == pytest.approx({"free.position": 1.5}, abs=1e-5)
+    assert design.params["mass"]["position"] == pytest.approx(3.5, abs=1e-5)
+
+
+def test_an_interrupted_search_goes_on_to_the_same_result(tmp_path):
+    objective = mbs.MeanSquare("x")
+    whole = optimize(objective, folder=tmp_path / "whole")
+
+    def stop(line):
+        if line.lstrip().startswith("3 "):
+            raise KeyboardInterrupt
+
+    part = optimize(objective, folder=tmp_path / "part", progress=stop)
+    assert part.status == "interrupted"
+    assert part.evaluations < whole.evaluations
+    again = optimize(objective, folder=tmp_path / "part", resume=True)
+    assert np.array_equal(whole.numbers, again.numbers)
+    assert again.evaluations == whole.evaluations
+    with pytest.raises(mbs.FileError, match="belongs to another task"):
+        optimize(mbs.MeanSquare("mass.velocity"), folder=tmp_path / "part", resume=True)
+    with pytest.raises(mbs.FileError, match="nothing to resume"):
+        optimize(objective, folder=tmp_path / "none", resume=True)
+    with pytest.raises(mbs.FileError, match="needs the folder"):
+        optimize(objective, resume=True)
+
+
+def broken(solution):
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (dict(objective=3), r"objective must be a quantity such as mbs\.LargestSize"),
+        (dict(objective=mbs.Maximum), r"objective must be a quantity such as"),
+        (dict(objective=mbs.Maximum("mas.position")), r"no sensor or element 'mas'. Did you mean 'mass'"),
+        (dict(objective=mbs.Maximum("mass.position", 4)), r"'mass.position' has no component 4; its shape is \(3,\)"),
+        (dict(objective=mbs.Maximum("x", 0)), r"'x' has no component 0; its shape is \(\)"),
+        (dict(objective=mbs.Maximum("x", weight=0.0)), r"Maximum\(x\): weight must be a finite number"),
+        (dict(objective=mbs.SmoothMaximum("x", width=0.0)), r"SmoothMaximum\(x\): width must be > 0"),
+        (dict(objective=broken), r"broken, a function of the solution, fails: ValueError: no"),
+        (dict(objective=lambda s: s["x"]), r"must return one number"),
+        (dict(limits=[3]), r"limits must be a list of mbs\.Limit"),
+        (dict(limits=[mbs.Limit(3, upper=1.0)]), r"a limit must be a quantity"),
+        (dict(unknowns={"spring.dampin": mbs.Positive(1.0)}), r"Did you mean 'spring.damping'"),
+        (dict(unknowns={}), r"unknown"),
+        (dict(starts=0), r"starts"),
+        (dict(dt=-1.0), r"dt = -1.0 must be > 0"),
+        (dict(t1=0.0, saveat=None), r"t1"),
+    ],
+)
+def test_wrong_tasks_are_refused(change, message):
+    with pytest.raises((mbs.ParameterError, mbs.SimulationError), match=message):
+        optimize(**{"objective": mbs.MeanSquare("x"), **change})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mbs.Limit(mbs.Final("x")), r"Limit\(Final\(x\)\) needs upper=, lower= or both"),
+        (lambda: mbs.Limit(mbs.Final("x"), upper=1.0, lower=2.0), r"lower = 2.0 is above upper = 1.0"),
+    ],
+)
+def test_wrong_limits_are_refused(make, message):
+    with pytest.raises(mbs.ParameterError, match=message):
+        make()
+
+
+def test_a_start_that_cannot_be_simulated_is_named():
+    with pytest.raises(mbs.SimulationError, match="the motion of the start cannot be simulated to its end"):
+        optimize(mbs.MeanSquare("x"), {"spring.stiffness": mbs.Interval(1e14, 1.0, 1e15)})

@@ -1,0 +1,92 @@
+"""Factorizations against dense ones, and loops side by side."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from difmbs._batches import anywhere
+from difmbs.linalg import eliminate, order_of, tall_qr
+
+
+def pattern(nodes, seed):
+    """Blocks of a random matrix in which each node has a few neighbours: their numbers, and the numbers in them."""
+    rng = np.random.default_rng(seed)
+    pairs = {(a, a - 1) for a in range(1, nodes)} | {tuple(rng.choice(nodes, 2, replace=False)) for _ in range(nodes)}
+    slots = {(a, a): a for a in range(nodes)}
+    for a, b in sorted((int(a), int(b)) for a, b in pairs):
+        for edge in ((a, b), (b, a)):
+            slots.setdefault(edge, len(slots))
+    return slots, rng
+
+
+def dense_of(blocks, slots, nodes, size):
+    dense = np.zeros((nodes, size, nodes, size))
+    for (a, b), slot in slots.items():
+        dense[a, :, b] = blocks[slot]
+    return dense.reshape(nodes * size, nodes * size)
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(1, 3), (6, 2), (25, 3)])
+def test_block_elimination_is_that_of_the_dense_matrix(nodes, size):
+    slots, rng = pattern(nodes, seed=nodes) if nodes > 1 else ({(0, 0): 0}, np.random.default_rng(0))
+    order, _ = order_of(nodes, slots)
+    elimination = eliminate(nodes, slots, order)
+    blocks = np.zeros((elimination.blocks, size, size))
+    blocks[: len(slots)] = rng.normal(size=(len(slots), size, size))
+    blocks[:nodes] += 10 * np.eye(size)
+    dense, b = dense_of(blocks, slots, nodes, size), rng.normal(size=(nodes, size))
+    factors = elimination.factor(jnp.asarray(blocks))
+    for solve, matrix in ((elimination.solve, dense), (elimination.solve_transposed, dense.T)):
+        found = np.asarray(solve(factors, jnp.asarray(b))).ravel()
+        np.testing.assert_allclose(found, np.linalg.solve(matrix, b.ravel()), rtol=1e-9, atol=1e-12)
+
+
+def test_a_node_without_a_sound_pivot_waits_for_its_neighbours():
+    slots = {(0, 0): 0, (1, 1): 1, (0, 1): 2, (1, 0): 3}
+    example = np.array([0.0, 2.0, 1.0, 1.0]).reshape(1, 4, 1, 1)
+    order, strengths = order_of(2, slots, example)
+    assert order.tolist() == [1, 0]
+    assert strengths[1] == 2.0
+    assert strengths[0] == 0.5
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-10])
+def test_tall_matrices(spread):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(200, 6)) * 10.0 ** rng.integers(-8, 8, 6)
+    # One column is nearly another one.
+    A[:, 1] = 3 * A[:, 0] + spread * np.linalg.norm(A[:, 0]) * rng.normal(size=200) / np.sqrt(200)
+    Q, R = map(np.asarray, tall_qr(jnp.asarray(A)))
+    lengths = np.linalg.norm(A, axis=0)
+    np.testing.assert_allclose((Q @ R) / lengths, A / lengths, atol=1e-13)
+    assert np.array_equal(R, np.triu(R))
+    np.testing.assert_allclose(np.abs(np.diag(R)), np.abs(np.diag(np.linalg.qr(A)[1])), rtol=1e-4)
+    if spread == 1.0:
+        np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=1e-13)
+
+
+def test_a_column_of_zeros_does_not_harm():
+    A = np.random.default_rng(1).normal(size=(50, 3))
+    A[:, 1] = 0
+    Q, R = map(np.asarray, tall_qr(jnp.asarray(A)))
+    assert np.all(np.isfinite(Q))
+    np.testing.assert_allclose(Q @ R, A, atol=1e-13)
+
+
+def test_loops_side_by_side_end_together():
+    @jax.jit
+    def halved(x):
+        def body(carry):
+            x, count = carry
+            going = x > 1
+            return jnp.where(going, x / 2, x), count + going.astype(count.dtype)
+
+        return lax.while_loop(lambda carry: anywhere(carry[0] > 1), body, (x, jnp.zeros((), int)))
+
+    many = jnp.asarray([0.5, 3.0, 100.0])
+    x, count = jax.vmap(halved)(many)
+    alone = [halved(one) for one in many]
+    assert np.array_equal(x, [float(a[0]) for a in alone])
+    assert count.tolist() == [int(a[1]) for a in alone] == [0, 2, 7]
