@@ -27,7 +27,7 @@ from ._status import Status
 from ._types import Params
 from .equations import accelerations, split
 from .solution import Solution, raise_if_failed
-from .solvers import TERM, RungeKutta4, one_step
+from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step
 from .system import System
 
 _DRIFT = 1e-4
@@ -79,17 +79,28 @@ def simulate(
         times = output_times(saveat, t0, t1)
         varying = dt is None or bool(system.structure.events)
         step = one_step(solver, rtol, dt, varying)
-        method: Any
-        if dt is not None and not varying:
-            method = Fixed(step, t0, t1, dt, times)
-        elif dt is not None:
-            method = Adaptive(step, Grid(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
-        else:
-            method = Adaptive(step, _controller(rtol, atol, t0, t1), t0, t1, times, max_steps)
+        method = method_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
         solution = _simulate(system, values, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
     return solution
+
+
+def method_of(
+    step: AbstractOneStep,
+    span: tuple[float, float, float | None],
+    varying: bool,
+    times: tuple[float, ...],
+    tolerances: tuple[float, float],
+    max_steps: int,
+) -> Fixed | Adaptive:
+    """The time loop from t0 to t1, with fixed steps `dt` if that is given; `span`: t0, t1, dt."""
+    t0, t1, dt = span
+    if dt is None:
+        return Adaptive(step, _controller(*tolerances, t0, t1), t0, t1, times, max_steps)
+    if varying:
+        return Adaptive(step, Grid(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
+    return Fixed(step, t0, t1, dt, times)
 
 
 @eqx.filter_jit

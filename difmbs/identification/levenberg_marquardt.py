@@ -18,7 +18,7 @@ from jax import lax
 
 from .._batches import anywhere
 from ..linalg import tall_qr
-from .problem import Problem
+from .problem import AbstractProblem, Problem
 
 RUNNING, CONVERGED, STALLED, TOO_MANY = range(4)
 WORDS = {RUNNING: "running", CONVERGED: "converged", STALLED: "stalled", TOO_MANY: "max_iterations"}
@@ -61,9 +61,8 @@ class State(NamedTuple):
     code: Any
 
 
-def begin(problem: Problem, z: Any) -> State:
+def begin(problem: AbstractProblem, z: Any) -> State:
     """Before the first evaluation."""
-    count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))
     p, dtype = z.size, z.dtype
     zero = jnp.zeros((), dtype)
     return State(
@@ -72,7 +71,7 @@ def begin(problem: Problem, z: Any) -> State:
         chi2=zero + jnp.inf,
         R=jnp.zeros((p, p), dtype),
         g=jnp.zeros(p, dtype),
-        predictions=jnp.full(count, jnp.nan, dtype),
+        predictions=jnp.full(problem.count, jnp.nan, dtype),
         scale=jnp.zeros(p, dtype),
         damping=zero + 1e-3,
         growth=zero + 2,
@@ -82,7 +81,7 @@ def begin(problem: Problem, z: Any) -> State:
     )
 
 
-def iterate(problem: Problem, state: State, free: Any) -> State:
+def iterate(problem: AbstractProblem, state: State, free: Any) -> State:
     """Evaluates the trial point, accepts or refuses it, and chooses the next one. Unknowns that are not `free` are
     held.
     """
@@ -103,12 +102,8 @@ def iterate(problem: Problem, state: State, free: Any) -> State:
     return _next(problem, at, free & ~leaning)
 
 
-def _evaluated(problem: Problem, state: State) -> State:
-    def both(z):
-        residuals, predictions = problem.residuals(z)
-        return residuals, (residuals, predictions)
-
-    jacobian, (residuals, predictions) = jax.jacfwd(both, has_aux=True)(state.trial)
+def _evaluated(problem: AbstractProblem, state: State) -> State:
+    jacobian, residuals, predictions = problem.linearized(state.trial)
     sound = jnp.all(jnp.isfinite(residuals)) & jnp.all(jnp.isfinite(jacobian))
     Q, R = tall_qr(jnp.where(sound, jacobian, 0))
     return state._replace(
@@ -121,7 +116,7 @@ def _evaluated(problem: Problem, state: State) -> State:
     )
 
 
-def _next(problem: Problem, at: State, free: Any) -> State:
+def _next(problem: AbstractProblem, at: State, free: Any) -> State:
     """The next trial point, or the end."""
     farthest = jnp.where(problem.scaling.logarithmic, _LARGEST_STEP, jnp.inf)
     lower, upper = jnp.maximum(problem.lower, at.z - farthest), jnp.minimum(problem.upper, at.z + farthest)
@@ -170,7 +165,7 @@ def _lengths(R: Any) -> Any:
 
 
 @eqx.filter_jit
-def one_iteration(problem: Problem, state: State, free: Any) -> State:
+def one_iteration(problem: AbstractProblem, state: State, free: Any) -> State:
     return iterate(problem, state, free)
 
 

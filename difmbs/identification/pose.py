@@ -12,7 +12,8 @@ from .._errors import ParameterError, did_you_mean
 from .._parameters import Path, flatten
 from ..piecewise import Piecewise
 from ..system import System
-from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, AbstractProgram, Settings, StaticTest
+from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, AbstractProgram, Motion, Settings, StaticTest
+from .pieces import Cuts, cut
 from .problem import Group, Place, Problem, Scaling
 from .unknowns import Target, Unknowns, changed, resolve
 
@@ -35,6 +36,9 @@ class Posed:
     loss: str
     estimated: tuple[str, ...]
     """The channels whose noise is to be estimated."""
+    segments: int
+    cuts: tuple[Cuts | None, ...]
+    """Of each group, where its time series are cut."""
 
     def first_noise(self) -> dict[str, float]:
         """Where the noise is not known, as if there were nothing else in the data."""
@@ -47,14 +51,14 @@ class Posed:
         unknowns, scaling = self.unknowns, self.scaling
         known = np.isfinite(unknowns.prior_deviation)
         return Problem(
-            groups,
-            scaling,
-            jnp.asarray(scaling.inverse(unknowns.lower)),
-            jnp.asarray(scaling.inverse(unknowns.upper)),
-            jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
-            jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
-            bool(np.any(known)),
-            self.loss,
+            groups=groups,
+            scaling=scaling,
+            lower=jnp.asarray(scaling.inverse(unknowns.lower)),
+            upper=jnp.asarray(scaling.inverse(unknowns.upper)),
+            prior_mean=jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
+            prior_weight=jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
+            has_prior=bool(np.any(known)),
+            loss=self.loss,
         )
 
     def weighted_validation(self, noise: Mapping[str, float]) -> tuple[Group, ...]:
@@ -73,6 +77,7 @@ def pose(
     unknowns: Mapping[str, Any],
     settings: Settings,
     loss: str,
+    segments: int = 1,
 ) -> Posed:
     fitted = tuple(e for e in experiments if not e.validation)
     held_out = tuple(e for e in experiments if e.validation)
@@ -108,6 +113,22 @@ def pose(
         held_out_places,
         loss,
         estimated,
+        segments,
+        _cuts(system, groups, fitted, segments),
+    )
+
+
+def _cuts(system: System, groups: Sequence[Group], experiments: Sequence[AbstractExperiment], segments: int) -> Any:
+    if segments > 1 and system.structure.events:
+        raise ParameterError(
+            "the model has events, with which there can be no segments: what happened before a segment is not known. "
+            "Leave out segments."
+        )
+    return tuple(
+        cut(experiments[group.members[0]].name, group.program, segments)
+        if segments > 1 and isinstance(group.program, Motion)
+        else None
+        for group in groups
     )
 
 

@@ -1,7 +1,8 @@
 """The least-squares problem of a fit: from unknown numbers to weighted residuals, as one compiled function."""
 
+import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -32,8 +33,12 @@ class Group(eqx.Module):
 
     def predict(self, values: Any) -> dict[str, Any]:
         """What each channel should have measured."""
+        return self.each(values, self.program.predict)
 
-        def one(given, loads, slots):
+    def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:
+        """function(system, loads, sensors, ...) of each experiment; `more` have an axis of experiments."""
+
+        def one(given, loads, slots, more):
             given = dict(given)
             for target, slot in zip(self.targets, slots, strict=True):
                 given[target.path] = put(given[target.path], target, values[slot])
@@ -41,9 +46,9 @@ class Group(eqx.Module):
                 path: x for path, x in given.items() if path[0] in self.measured and path[1] in CHANNEL_PARAMETERS
             }
             system = self.system.with_values({p: x for p, x in given.items() if p not in sensors})
-            return self.program.predict(system, loads, sensors)
+            return function(system, loads, sensors, *more)
 
-        arguments = (self.given, self.loads, self.slots)
+        arguments = (self.given, self.loads, self.slots, more)
         if len(self.members) > 1:
             return jax.vmap(one)(*arguments)
         return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], arguments)))
@@ -76,18 +81,52 @@ class Scaling(eqx.Module):
             return np.where(self.logarithmic, np.log(values), np.asarray(values) / self.scale)
 
 
-class Problem(eqx.Module):
+class AbstractProblem(eqx.Module):
+    """A sum of squares to be made least; `lower` and `upper` bound z."""
+
+    scaling: eqx.AbstractVar[Scaling]
+    lower: eqx.AbstractVar[Any]
+    upper: eqx.AbstractVar[Any]
+
+    @property
+    @abc.abstractmethod
+    def count(self) -> int:
+        """So many numbers are predicted."""
+
+    @abc.abstractmethod
+    def linearized(self, z: Any) -> tuple[Any, Any, Any]:
+        """The Jacobian of the residuals, the residuals, and what was predicted."""
+
+
+def differentiated(residuals: Callable[[Any], tuple[Any, Any]], z: Any) -> tuple[Any, Any, Any]:
+    """The Jacobian of a function that returns residuals and predictions, with both of these."""
+
+    def both(z):
+        found, predictions = residuals(z)
+        return found, (found, predictions)
+
+    jacobian, (found, predictions) = jax.jacfwd(both, has_aux=True)(z)
+    return jacobian, found, predictions
+
+
+class Problem(AbstractProblem):
     """Residuals, weighted, of all experiments and of what is known beforehand."""
 
     groups: tuple[Group, ...]
     scaling: Scaling
     lower: Any
     upper: Any
-    """Of z."""
     prior_mean: Any
     prior_weight: Any
     has_prior: bool = eqx.field(static=True)
     loss: str = eqx.field(static=True)
+
+    @property
+    def count(self) -> int:
+        return sum(x.size for group in self.groups for x in jax.tree.leaves(group.measured))
+
+    def linearized(self, z: Any) -> tuple[Any, Any, Any]:
+        return differentiated(self.residuals, z)
 
     def predictions(self, z: Any) -> Any:
         """All samples one after the other: by group, experiment, channel."""
@@ -97,6 +136,10 @@ class Problem(eqx.Module):
     def residuals(self, z: Any) -> tuple[Any, Any]:
         """The residuals, and the predictions."""
         predictions = self.predictions(z)
+        return self.weighted(z, predictions), predictions
+
+    def weighted(self, z: Any, predictions: Any) -> Any:
+        """The residuals of predictions."""
         measured = jnp.concatenate([flat(group, group.measured) for group in self.groups])
         weights = jnp.concatenate([flat(group, group.weights) for group in self.groups])
         # Not 0 * NaN: what does not count may not even exist.
@@ -106,7 +149,7 @@ class Problem(eqx.Module):
         if self.has_prior:
             prior = (self.scaling.values(z) - self.prior_mean) * self.prior_weight
             residuals = jnp.concatenate([residuals, prior])
-        return residuals, predictions
+        return residuals
 
 
 def flat(group: Group, channels: Mapping[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from .descent import descended
 from .experiments import AbstractExperiment, Settings
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
+from .joining import Joining
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
 from .progress import Lines, Progress, Watch
@@ -42,6 +43,7 @@ def identify(
     max_iterations: int = 100,
     starts: int = 1,
     seed: int = 0,
+    segments: int = 1,
     optimizer: optax.GradientTransformation | None = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -53,21 +55,27 @@ def identify(
     **Arguments:** `experiments`: `Experiment`, `StaticTest`, `ModalTest`, one or several; `unknowns`: what is to be
     found, by name, such as {"spring.stiffness": mbs.Positive(80.0)}; `dt`, `solver`, `rtol`, `atol`, `max_steps`: as in
     `simulate`; `loss`: "linear", or "soft_l1", "huber", "cauchy", which let outliers count less; `starts`: so many
-    starts are tried, the first one as given, the others at random in the ranges, and the best one goes on; `optimizer`:
-    one of optax, which makes `max_iterations` steps along the gradient instead of those of Levenberg and Marquardt;
+    starts are tried, the first one as given, the others at random in the ranges, and the best one goes on;
+    `segments`: time series are cut into so many, which are joined in the course of the search: for long or chaotic
+    records; `optimizer`: one of optax, which makes `max_iterations` steps along the gradient instead of those of
+    Levenberg and Marquardt;
     `folder`: the state is written there after each iteration, and with `resume` the search goes on from it; `progress`:
     a function of a line of text, None: to the terminal if there is one, False: silent; `watch`: a function that gets
     each `Iteration`, with the best values so far.
 
     Ctrl-C ends it with the best values so far.
     """
-    posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss)
+    starts, segments = check_whole("starts", starts), check_whole("segments", segments)
+    if segments > 1 and (starts > 1 or optimizer is not None):
+        other = "an optimizer" if optimizer is not None else "several starts"
+        raise ParameterError(f"segments and {other} cannot be combined: leave one of them out.")
+    posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
     lines = Lines(posed.unknowns.names, progress, watch=watch)
     search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
-    return search.run(check_whole("starts", starts), seed, optimizer, resume)
+    return search.run(starts, seed, optimizer, resume)
 
 
-def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss) -> Posed:
+def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss="linear", segments=1) -> Posed:
     check_system("identify", system)
     if isinstance(experiments, AbstractExperiment):
         experiments = [experiments]
@@ -75,7 +83,7 @@ def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_ste
         raise ParameterError(f"experiments must be a list of mbs.Experiment, got {show(experiments)}.")
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
-    return pose(system, experiments, unknowns, Settings(dt, solver, rtol, atol, max_steps), loss)
+    return pose(system, experiments, unknowns, Settings(dt, solver, rtol, atol, max_steps), loss, segments)
 
 
 @dataclasses.dataclass
@@ -93,17 +101,23 @@ class Search:
         posed, noise, tried = self.posed, self.posed.first_noise(), None
         problem = posed.problem(noise)
         z, free = jnp.asarray(posed.start), jnp.ones(len(posed.start), bool)
-        state, status = lm.begin(problem, z), ""
+        state, status, joining = lm.begin(problem, z), "", None
         try:
             if resume:
                 stored = restored(self.folder, posed, state)
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
+                if stored.stage is not None:
+                    joining = Joining.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
                 if int(state.code) == lm.TOO_MANY:
                     state = state._replace(code=jnp.asarray(lm.RUNNING))
                 problem = posed.problem(noise)
             elif starts > 1:
                 z, tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
+            elif any(cuts is not None for cuts in posed.cuts):
+                joining = Joining.begin(posed, problem, z)
+            if joining is not None:
+                state, joining = self._joined(joining, noise)
             if optimizer is not None and not resume:
                 z = descended(
                     problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line))
@@ -112,6 +126,8 @@ class Search:
                 status = "finished"
             else:
                 state, problem, noise = self._searched(problem, state, free, noise)
+                if joining is not None:
+                    joining.warn_unless_joined(state.z)
         except KeyboardInterrupt:
             status = "interrupted"
             problem, state, noise = self.last or (problem, state, noise)
@@ -123,13 +139,42 @@ class Search:
         """The fit as it was after the last iteration on the disk, without going on."""
         posed = self.posed
         begun = lm.begin(posed.problem(posed.first_noise()), jnp.asarray(posed.start))
-        state, noise, history = restored(self.folder, posed, begun)
-        code = int(state.code)
+        kept = restored(self.folder, posed, begun)
+        problem, state = posed.problem(kept.noise), kept.state
+        code = lm.RUNNING if kept.stage is not None else int(state.code)
+        if kept.stage is not None:
+            state = Joining.restored(posed, problem, state, kept.stage, kept.pieces).whole()
         status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
-        return finished(posed, posed.problem(noise), state, status, noise, history)
+        return finished(posed, problem, state, status, kept.noise, kept.history)
 
     last: Any = None
     """Problem, state and noise after the last iteration."""
+
+    def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining | None]:
+        """The search from where the pieces of the motion have become one; their last stage if they have not."""
+        problem = joining.shooting.problem
+        try:
+            while len(self.history) < self.most:
+                before, joining = joining, joining.iterated()
+                if not self.history:
+                    _check_start(self.posed, problem, joining.state)
+                chi2 = float(joining.state.chi2)
+                self.lines.show(self._noted(problem, joining.z, chi2, before.step, bool(joining.state.accepted)))
+                if joining.finished(before):
+                    whole = joining.whole()
+                    good = joining.joined(whole)
+                    if good or joining.last:
+                        self.lines.show(self._noted(problem, whole.z, float(whole.chi2), 0.0, True))
+                        return whole, None if good else joining
+                    joining = joining.next()
+                if self.folder is not None:
+                    pieces = joining.numbers
+                    kept = Stored(joining.state, noise, tuple(self.history), joining.stage, pieces)
+                    store(self.folder, self.posed, kept)
+        except KeyboardInterrupt:
+            self.last = problem, joining.whole(), noise
+            raise
+        return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY)), None
 
     def _searched(self, problem: Problem, state: lm.State, free: Any, noise: dict[str, float]) -> Any:
         while True:
@@ -162,7 +207,7 @@ class Search:
 def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
     if not np.isfinite(float(state.chi2)):
         raise SimulationError(_why(posed, problem))
-    lengths = np.linalg.norm(np.asarray(state.R), axis=0)
+    lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(posed.unknowns.names)]
     idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
     if idle:
         raise ParameterError(

@@ -21,20 +21,24 @@ NAME = "state.npz"
 
 
 class Stored(NamedTuple):
-    """A search after an iteration."""
+    """A search after an iteration; while a fit is in pieces, its stage and arrays of numbers that describe them."""
 
     state: lm.State
     noise: dict[str, float]
     history: tuple[Iteration, ...]
+    stage: int | None = None
+    pieces: tuple[Any, ...] = ()
 
 
 def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     rest = dict(
-        of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)]
-    )
+        of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)],
+        stage=stored.stage,
+    )  # fmt: skip
     with replacing(Path(folder) / NAME, force=True) as file:
         arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
+        arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
         np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
 
 
@@ -47,6 +51,7 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         with np.load(path, allow_pickle=False) as file:
             rest = json.loads(file["rest"].tobytes())
             arrays = {name: file[name] for name in like._fields}
+            pieces = tuple(jnp.asarray(file[f"pieces_{i}"]) for i in range(len(file.files) - len(arrays) - 1))
     except FileNotFoundError:
         raise FileError(f"{path} does not exist: there is nothing to resume.") from None
     except Exception as error:  # whatever a damaged archive raises
@@ -58,7 +63,7 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         )
     state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
     history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
-    return Stored(state, rest["noise"], history)
+    return Stored(state, rest["noise"], history, rest["stage"], pieces)
 
 
 def fingerprint(posed: Posed) -> str:
@@ -68,7 +73,7 @@ def fingerprint(posed: Posed) -> str:
     for array in map(np.asarray, arrays):
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
     unknowns = posed.unknowns
-    text = [unknowns.names, unknowns.targets, posed.loss, [e.channels for e in posed.experiments]]
+    text = [unknowns.names, unknowns.targets, posed.loss, posed.segments, [e.channels for e in posed.experiments]]
     digest.update(repr([text, [group.program for group in posed.groups]]).encode())
     for numbers in (unknowns.start, unknowns.lower, unknowns.upper, unknowns.prior_mean, unknowns.prior_deviation):
         digest.update(numbers.tobytes())

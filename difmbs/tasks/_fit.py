@@ -21,6 +21,7 @@ from ._unknowns import read_unknowns
 _SEARCH = {
     "starts": fields.WHOLE,
     "seed": fields.INDEX,
+    "segments": fields.WHOLE,
     "loss": fields.WORD,
     "max_iterations": fields.WHOLE,
 }
@@ -81,8 +82,8 @@ class FitFile:
     def posed(self) -> Posed:
         """As a least-squares problem."""
         with said_of_task(self.document):
-            loss = self.search.get("loss", "linear")
-            return posed_problem(self.system, self.experiments, self.unknowns, **self.simulation, loss=loss)
+            options = {key: self.search[key] for key in ("loss", "segments") if key in self.search}
+            return posed_problem(self.system, self.experiments, self.unknowns, **self.simulation, **options)
 
 
 def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> FitFile:
