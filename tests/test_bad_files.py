@@ -43,7 +43,7 @@ BAD = {
     "shape": (replaced("[0.5, 0, 0]", "[0.5, 0]"), r"position must have shape \(3\), or .*got shape \(2,\)"),
     "ragged": (replaced("[0.5, 0, 0]", "[0.5, [0]]"), "position must be numbers of shape"),
     "no mass": (replaced("mass = 1.6\n", ""), "mass_point 'm1': mass is missing. [(]item 1, line 4[)]"),
-    "no name": (replaced('name = "m1"\n', ""), "mass_point name is missing. [(]item 1, line 4[)]"),
+    "no name": (replaced('name = "m1"\n', ""), "mass_point: name is missing. [(]item 1, line 4[)]"),
     "name twice": (
         replaced('"beads"', '"m1"'),
         r"there is already an element 'm1'.*[(]item 2, line 15",
