@@ -70,6 +70,11 @@ def eigen(M: Any, K: Any, D: Any, G: Any, modal: Modal) -> Eigen:
     return Eigen(all_values, x, residual, gain, repeated)
 
 
+def unrefused(eigen: Eigen) -> Eigen:
+    """With derivatives that are NaN instead of refused."""
+    return eigen._replace(gain=jnp.where(eigen.repeated, jnp.nan, eigen.gain), repeated=jnp.zeros_like(eigen.repeated))
+
+
 def freedoms(M: Any, G: Any) -> Any:
     """How many motions the constraints leave."""
     return jnp.round(jnp.trace(_frame(M, G).free)).astype(int)

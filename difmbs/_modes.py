@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
-from ._eigen import Eigen, Modal, eigen, freedoms, modal, values, vectors
+from ._eigen import Eigen, Modal, eigen, freedoms, modal, unrefused, values, vectors
 from ._errors import SimulationError
 from ._linearize import Linearization, about, checked_state
 from ._types import Params
@@ -67,7 +67,13 @@ class Modes(eqx.Module):
 
 
 def modes(
-    system: System, *, q: Any = None, t: float = 0.0, params: Params | None = None, count: int | None = None
+    system: System,
+    *,
+    q: Any = None,
+    t: float = 0.0,
+    params: Params | None = None,
+    count: int | None = None,
+    throw: bool = True,
 ) -> Modes:
     r"""The natural motions about a state at rest: $(s^2 M + s D + K)\,x + G^T \nu = 0$, $G x = 0$.
 
@@ -77,7 +83,8 @@ def modes(
     **Arguments:** `q`: the coordinates, such as those of `static_equilibrium`, None: the initial ones; `t`: the time,
     a plain value; `params`: a part of `system.params()` to replace; `count`: how many modes, from the lowest frequency
     on, None: all; inside `jit`, where they cannot be counted, as many as coordinates less constraints. There is one for
-    each motion that constraints leave, and a second one where damping keeps it from oscillating.
+    each motion that constraints leave, and a second one where damping keeps it from oscillating; `throw`: False makes
+    derivatives of repeated eigenvalues NaN instead of an error.
     """
     check_system("modes", system)
     t = check_number("t", t)
@@ -94,7 +101,8 @@ def modes(
         if known == 0:
             raise SimulationError("the stiffness or damping is not finite in this state.", "non_finite")
         found = Modal(*(x[:known] for x in found)) if count is None else found
-    return Modes(system, _eigen(linear, found))
+    result = _eigen(linear, found)
+    return Modes(system, result if throw else unrefused(result))
 
 
 @eqx.filter_jit

@@ -403,6 +403,19 @@ def test_a_start_that_cannot_be_simulated_is_named():
         identify(experiment(), far)
 
 
+def test_frequencies_that_are_the_same_at_the_start_are_named():
+    model = mbs.Model()
+    for name in ("left", "right"):
+        mass = model.add(name, mbs.Mass1D(1.0))
+        model.add(f"{name} spring", mbs.SpringDamper(1.0, 100.0), between=(model.ground.at(-1, 0, 0), mass))
+    test = mbs.ModalTest({"frequency": [1.5, 1.7]}, {"frequency": mbs.Channel(noise=0.01)})
+    with pytest.raises(mbs.SimulationError, match="two natural frequencies are the same"):
+        mbs.identify(model.assemble(), test, {"left spring.stiffness": mbs.Positive(100.0)}, progress=False)
+    apart = {f"{name} spring.stiffness": mbs.Positive(x) for name, x in (("left", 90.0), ("right", 110.0))}
+    fit = mbs.identify(model.assemble(), test, apart, progress=False)
+    np.testing.assert_allclose(np.sqrt(fit.numbers) / (2 * np.pi), [1.5, 1.7], rtol=1e-8)
+
+
 def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path):
     whole = identify(experiment(noisy()), unknowns(), folder=tmp_path / "whole")
     identify(experiment(noisy()), unknowns(), folder=tmp_path / "part", max_iterations=7)

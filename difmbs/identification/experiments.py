@@ -369,7 +369,7 @@ class Vibration(AbstractProgram):
 
     def outputs(self, system, loads, delays):
         rest = static_equilibrium(system, throw=False).q if self.loaded else None
-        found = modes(system, q=rest, count=max(self.numbers) + 1).only(*self.numbers)
+        found = modes(system, q=rest, count=max(self.numbers) + 1, throw=False).only(*self.numbers)
         known = {"frequency": found.frequencies, "damping_ratio": found.damping_ratios}
         return {name: known[output] for name, output, *_ in self.channels}
 

@@ -17,7 +17,7 @@ from .._parameters import show
 from ..system import System
 from . import levenberg_marquardt as lm
 from .descent import descended
-from .experiments import AbstractExperiment, Settings
+from .experiments import AbstractExperiment, Settings, Vibration
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .joining import Joining
@@ -212,8 +212,7 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
     if idle:
         raise ParameterError(
             f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure "
-            "something that "
-            "it acts on."
+            "something that it acts on."
         )
 
 
@@ -230,10 +229,15 @@ def _why(posed: Posed, problem: Problem) -> str:
                     name = posed.experiments[member].name
                     return (
                         f"with the start values, experiment '{name}' cannot be predicted from sample {at} of "
-                        f"'{channel}' on: the "
-                        "simulation ends early. Simulate it with simulate() to see why, or start elsewhere."
+                        f"'{channel}' on: the simulation ends early. Simulate it with simulate() to see why, or "
+                        "start elsewhere."
                     )
-    return "the derivatives are not finite with the start values. Start elsewhere."
+    why = (
+        ": two natural frequencies are the same"
+        if any(isinstance(g.program, Vibration) for g in problem.groups)
+        else ""
+    )
+    return f"the derivatives are not finite with the start values{why}. Start elsewhere."
 
 
 def rows_of(posed: Posed, groups: tuple[Group, ...], places: tuple[Place, ...], predictions: Any, noise: Any) -> Any:
