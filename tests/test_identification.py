@@ -349,6 +349,141 @@ def test_a_static_test_alone_tells_the_sum_of_compliances():
     assert direction.kind == "sum"
 
 
+# What little data or other knowledge leave
+
+
+def test_samples_take_up_less_where_priors_are_firm():
+    times = np.linspace(0, 1, 11)
+    data = np.asarray(mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=times)["u"])
+    firm = {name: mbs.Positive(value, prior=(value, 1e-9 * value)) for name, value in TRUTH.items()}
+    free = {name: mbs.Positive(value) for name, value in TRUTH.items()}
+    off = NOISE * np.random.default_rng(0).normal(size=11)
+    record = mbs.Experiment(times, {"u": data + off}, {"u": mbs.Channel()})
+    assert identify(record, firm).noise["u"] == pytest.approx(np.sqrt(np.mean(off**2)), rel=1e-3)
+    fit = identify(record, free)
+    assert fit.noise["u"] == pytest.approx(np.sqrt(fit.residuals[0].chi2 / 8) * fit.noise["u"], rel=1e-3)
+    assert fit.degrees_of_freedom == 8
+
+
+def test_the_noise_cannot_be_told_from_as_many_samples_as_unknowns():
+    times = np.array([0.2, 0.5, 0.9])
+    record = mbs.Experiment(times, {"u": clean()[[20, 50, 90]]}, {"u": mbs.Channel()})
+    for fit in (identify, lambda *rest: mbs.identify_each(oscillator(), [rest[0]], rest[1], dt=DT)):
+        with pytest.raises(
+            mbs.ParameterError, match="3 samples for 3 unknowns leave nothing that would tell the noise"
+        ):
+            fit(record, unknowns())
+
+
+def test_outliers_are_not_taken_for_noise():
+    data = noisy()
+    data[::10] += 0.05
+    fit = identify(experiment(data, noise=None), unknowns(*TRUTH.values()), loss="huber")
+    assert fit.noise["u"] == pytest.approx(NOISE, rel=0.5)
+    assert fit.values["spring.stiffness"] == pytest.approx(4000.0, rel=3e-3)
+
+
+def test_an_early_end_knows_the_noise_too():
+    few = identify(experiment(noisy(), noise=None), unknowns(*TRUTH.values()), max_iterations=2)
+    assert few.status != "converged"
+    assert few.noise["u"] == pytest.approx(NOISE, rel=0.3)
+    slow = identify(
+        experiment(noisy(), noise=None), unknowns(*TRUTH.values()), optimizer=optax.adam(1e-4), max_iterations=3
+    )
+    assert slow.noise["u"] == pytest.approx(NOISE, rel=0.3)
+    assert slow.chi2 == pytest.approx(slow.degrees_of_freedom, rel=0.1)
+
+
+def test_ctrl_c_leaves_the_best_of_an_optimizer(tmp_path):
+    def stop(line):
+        if line.lstrip().startswith("4 "):
+            raise KeyboardInterrupt
+
+    fit = identify(experiment(noisy()), unknowns(1.62, 3950.0, 78.0), optimizer=optax.adam(2e-3), progress=stop)
+    assert fit.status == "interrupted"
+    assert fit.chi2 == pytest.approx(min(line.chi2 for line in fit.history), rel=1e-6)
+    with pytest.raises(mbs.ParameterError, match="nothing is kept on the disk"):
+        identify(experiment(), unknowns(), optimizer=optax.adam(2e-3), folder=tmp_path)
+
+
+def test_a_profile_ends_at_a_bound_or_where_it_must():
+    free = identify(experiment(noisy()), unknowns())
+    best, deviation = free.values["mass.mass"], free.standard_errors["mass.mass"]
+    lower = best + 0.5 * deviation
+    near = unknowns(1.6, 4000.0, 80.0) | {"mass.mass": mbs.Interval(lower + deviation, lower, 4.0)}
+    fit = identify(experiment(noisy()), near)
+    assert fit.at_bounds == {"mass.mass": "lower"}
+    low, high = fit.profile("mass.mass")
+    assert low == pytest.approx(lower, rel=1e-12)
+    # chi^2 is larger by 0.5^2 at the bound, and by 1.96^2 more at the other end.
+    assert high == pytest.approx(best + np.sqrt(0.5**2 + 1.96**2) * deviation, abs=0.01 * deviation)
+    everything = identify(experiment(noisy()), unknowns() | {"spring.damping": mbs.Interval(5.0, 1.0, 20.0)})
+    assert everything.profile("spring.damping") == pytest.approx((1.0, 20.0))
+
+
+def test_many_fits_know_what_is_not_determined_and_what_is_at_a_bound():
+    runs = [experiment(noisy(seed), name=f"run {seed}") for seed in range(3)]
+    everything = unknowns() | {"spring.damping": mbs.Positive(5.0)}
+    fits = mbs.identify_each(oscillator(), runs, everything, dt=DT)
+    assert np.all(np.isinf(fits.standard_errors))
+    assert np.all(fits.degrees_of_freedom == 101 - 3)
+    bounded = unknowns(1.6, 4000.0, 80.0) | {"mass.mass": mbs.Interval(1.63, 1.61, 4.0)}
+    fits = mbs.identify_each(oscillator(), runs, bounded, dt=DT)
+    alone = identify(runs[0], bounded)
+    assert np.all(fits["mass.mass"] == 1.61)
+    np.testing.assert_allclose(fits.standard_errors[0], list(alone.standard_errors.values()), rtol=1e-3)
+    for change in (dict(loss="huber"), dict(unknowns=unknowns() | {"mass.mass": mbs.Positive(1.6, prior=(1.6, 0.1))})):
+        with pytest.raises(mbs.ParameterError, match="needs the noise of the Channel"):
+            mbs.identify_each(oscillator(), [experiment(noise=None)], **{"unknowns": unknowns(), "dt": DT, **change})
+
+
+def test_fixed_and_given_gains_and_tied_delays():
+    record = experiment(3 * clean())
+    assert_found(identify(record, unknowns() | {"u.gain": mbs.Fixed(3.0)}), tolerance=1e-8)
+    assert_found(identify(experiment(3 * clean(), params={"u.gain": 3.0}), unknowns()), tolerance=1e-8)
+    late = np.asarray(mbs.simulate(oscillator(), t1=1.0, dt=1e-4, saveat=np.clip(TIMES - 0.025, 0, 1))["u"])
+    both = mbs.Experiment(
+        TIMES, {"u": late, "w": late}, {n: mbs.Channel("u", noise=NOISE) for n in ("u", "w")}, name="both"
+    )
+    given = {
+        "spring.stiffness": mbs.Positive(3900.0),
+        "u.delay": mbs.Interval(0.02, 0.0, 0.05),
+        "w.delay": mbs.Tied("u.delay", factor=-1.0, offset=0.05),
+    }
+    fit = identify(both, given)
+    assert fit.values["u.delay"] == pytest.approx(0.025, rel=1e-4)
+    # What the sensor shows before the motion has begun is not predicted.
+    assert [r.count for r in fit.residuals] == [int(np.sum(TIMES >= 0.05))] * 2
+    assert np.array_equal(np.isnan(fit.predicted[0]["w"]), TIMES < 0.05)
+
+
+def test_two_samples_of_a_late_sensor():
+    times = np.array([0.3, 0.31])
+    late = mbs.simulate(oscillator(), t1=0.31, dt=1e-4, saveat=times - 0.004)["u"]
+    record = mbs.Experiment(times, {"u": late}, {"u": mbs.Channel(noise=NOISE, delay=0.004)})
+    fit = identify(record, {"spring.stiffness": mbs.Positive(3990.0)}, dt=1e-4)
+    assert_found(fit, {"spring.stiffness": 4000.0}, tolerance=1e-6)
+
+
+def test_loads_of_static_tests_leave_other_entries_alone():
+    model = mbs.Model()
+    body = model.add("body", mbs.MassPoint(1.0))
+    for axis in np.eye(3):
+        model.add(f"spring {axis.argmax()}", mbs.SpringDamper(1.0, 100.0), between=(model.ground.at(*-axis), body))
+    model.add("load", mbs.Force((0.0, 0.0, 0.0)), on=body)
+    system = model.assemble()
+    loads = {"load.load_vector[2]": [1.0, 2.0]}
+    at_rest = lambda z: mbs.static_equilibrium(system, params={"load": {"load_vector": [5.0, 0.0, z]}})["body.position"]
+    data = np.stack([at_rest(1.0), at_rest(2.0)])
+    channels = {"body.position": mbs.Channel(noise=1e-4)}
+    given = mbs.StaticTest({"body.position": data}, channels, loads=loads, params={"load.load_vector[0]": 5.0})
+    fit = mbs.identify(system, given, {"spring 0.stiffness": mbs.Positive(80.0)}, progress=False)
+    assert fit.chi2 < 1e-10
+    unknown = {"load.load_vector[0]": mbs.Free(1.0)}
+    fit = mbs.identify(system, mbs.StaticTest({"body.position": data}, channels, loads=loads), unknown, progress=False)
+    assert_found(fit, {"load.load_vector[0]": 5.0})
+
+
 # What is refused
 
 
@@ -389,6 +524,9 @@ def test_wrong_unknowns_are_refused(change, message):
         (lambda: experiment(inputs={"load.load": (TIMES, clean())}), "is not a function given by points"),
         (lambda: experiment(validation=True), "there is no experiment to fit"),
         (lambda: [experiment(), experiment()], "there are 2 experiments 'experiment'"),
+        (lambda: experiment(weight=0.0), "weight must be > 0"),
+        (lambda: mbs.StaticTest({"u": [0.0]}, {"u": mbs.Channel(delay=0.1)}), "where nothing moves there is no delay"),
+        (lambda: mbs.ModalTest({"frequency": [1.0]}, {"frequency": mbs.Channel(component=0)}), "leave out component"),
         (lambda: mbs.ModalTest({"freqency": [1.0]}), "a modal test has no 'freqency'. Did you mean 'frequency'"),
     ],
 )

@@ -16,20 +16,25 @@ from .problem import Problem
 Note = Callable[[Any, float, float, bool], None]
 
 
-def descended(problem: Problem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note) -> Any:
-    """The best point of so many steps."""
+def descended(
+    problem: Problem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note
+) -> tuple[Any, str]:
+    """The best point of so many steps, and how they ended."""
     if not isinstance(optimizer, optax.GradientTransformation):
         raise ParameterError(f"optimizer must be one of optax, such as optax.adam(1e-2), got {show(optimizer)}.")
     memory, best, least = optimizer.init(z), z, np.inf
-    for _ in range(steps):
-        chi2, gradient, z_next, memory = _stepped(problem, z, memory, optimizer.update)
-        if not np.all(np.isfinite(gradient)):
-            break
-        if float(chi2) < least:
-            best, least = z, float(chi2)
-        note(z, float(chi2), float(jnp.max(jnp.abs(z_next - z))), True)
-        z = z_next
-    return best
+    try:
+        for _ in range(steps):
+            chi2, gradient, z_next, memory = _stepped(problem, z, memory, optimizer.update)
+            if not np.all(np.isfinite(gradient)):
+                break
+            if float(chi2) < least:
+                best, least = z, float(chi2)
+            note(z, float(chi2), float(jnp.max(jnp.abs(z_next - z))), True)
+            z = z_next
+    except KeyboardInterrupt:
+        return best, "interrupted"
+    return best, "finished"
 
 
 @eqx.filter_jit

@@ -13,16 +13,20 @@ from .._errors import ParameterError
 from ..system import System
 from . import levenberg_marquardt as lm
 from .experiments import AbstractExperiment
-from .pose import Posed
+from .identifiability import RANK, analyse
+from .noise import at_bounds, taken_up
+from .pose import Posed, check_samples
 from .problem import Problem
 from .search import posed_problem
+from .uncertainty import covariance
 
 
 @dataclasses.dataclass(frozen=True)
 class Fits:
     """The results of `identify_each`: arrays with a row for each experiment, columns in the order of `names`.
 
-    `values`, `standard_errors` by the linearization, NaN where a fit failed; `chi2`; `degrees_of_freedom`; `status`,
+    `values`, `standard_errors` by the linearization, NaN where a fit failed, infinite where the data do not determine
+    an unknown by itself, 0 where it is at a bound; `chi2`; `degrees_of_freedom`; `status`,
     "converged" or the reason of an early end; `iterations`.
     """
 
@@ -77,6 +81,8 @@ def identify_each(
     names of changed parameters. Fixed steps (`dt`) are the fastest. Where the noise is not given, the residuals of each
     fit tell it; then there may be one channel only.
     """
+    if isinstance(experiments, AbstractExperiment):
+        experiments = [experiments]
     posed = posed_problem(system, list(experiments), unknowns, dt, solver, rtol, atol, max_steps, loss)
     _check(posed)
     ones = dict.fromkeys(posed.estimated, 1.0)
@@ -103,23 +109,49 @@ def _check(posed: Posed) -> None:
     channels = posed.groups[0].program.channels
     if posed.estimated and len(channels) > 1:
         raise ParameterError("identify_each estimates the noise of one channel only: give that of each Channel.")
+    if posed.estimated and (posed.loss != "linear" or np.any(np.isfinite(posed.unknowns.prior_deviation))):
+        raise ParameterError(
+            "identify_each needs the noise of the Channel to weigh priors or to tell outliers: give it."
+        )
+    for experiment in posed.experiments:
+        check_samples(posed, [experiment])
 
 
 def _collected(posed: Posed, problem: Problem, state: lm.State) -> Fits:
     values = np.asarray(jax.vmap(problem.scaling.values)(state.z))
-    code, chi2 = np.asarray(state.code), np.asarray(state.chi2)
-    weights = np.concatenate([np.asarray(w).reshape(len(code), -1) for w in problem.groups[0].weights.values()], axis=1)
-    freedom = np.sum(weights > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0)) - values.shape[1]
-    R = np.asarray(state.R)
+    host = lm.State(*(np.asarray(x) for x in state))
+    sound = np.all(np.isfinite(host.R), axis=(1, 2)) & np.isfinite(host.chi2)
+    good = sound & np.isin(host.code, (lm.CONVERGED, lm.STALLED, lm.TOO_MANY))
+    weights = [np.asarray(w).reshape(len(values), -1) for w in problem.groups[0].weights.values()]
+    counted = np.sum(np.concatenate(weights, axis=1) > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0))
+    errors, ranks = _plain_errors(problem, host.R, values)
+    for row in np.flatnonzero(good & ~(_inside(problem, host.z) & (ranks == values.shape[1]))):
+        errors[row], ranks[row] = _errors(posed, problem, lm.State(*(x[row] for x in host)), values[row])
+    freedom = counted - ranks
+    if posed.estimated:
+        errors = errors * np.sqrt(host.chi2 / freedom)[:, None]
+    values, errors = (np.where(good[:, None], x, np.nan) for x in (values, errors))
+    status = np.array([lm.WORDS[int(c)] if c != lm.RUNNING else lm.WORDS[lm.TOO_MANY] for c in host.code])
+    return Fits(posed.unknowns.names, values, errors, host.chi2, freedom, status, host.iterations)
+
+
+def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
+    """Of each fit, whether no unknown is at a bound."""
+    return np.all((z > np.asarray(problem.lower)) & (z < np.asarray(problem.upper)), axis=1)
+
+
+def _plain_errors(problem: Problem, R: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard errors and ranks of all fits, where everything is determined and free."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(R, axis=1)
-        scaled = R / np.where(lengths > 0, lengths, 1)[:, None, :]
-        sound = np.all(np.isfinite(scaled), axis=(1, 2)) & np.all(lengths > 0, axis=1) & np.isfinite(chi2)
-        inverse = np.linalg.pinv(np.where(sound[:, None, None], scaled, 0))
-        errors = np.sqrt(np.sum(inverse**2, axis=2)) / lengths * np.stack([problem.scaling.slopes(v) for v in values])
-    if posed.estimated:
-        errors = errors * np.sqrt(chi2 / freedom)[:, None]
-    good = sound & np.isin(code, (lm.CONVERGED, lm.STALLED, lm.TOO_MANY))
-    values, errors = (np.where(good[:, None], x, np.nan) for x in (values, errors))
-    status = np.array([lm.WORDS[int(c)] if c != lm.RUNNING else lm.WORDS[lm.TOO_MANY] for c in code])
-    return Fits(posed.unknowns.names, values, errors, chi2, freedom, status, np.asarray(state.iterations))
+        scaled = np.nan_to_num(R / lengths[:, None, :], posinf=0.0, neginf=0.0)
+        _, singular, rows = np.linalg.svd(scaled)
+        errors = np.sqrt(np.sum((rows / singular[:, :, None]) ** 2, axis=1)) / lengths
+        return errors * np.stack([problem.scaling.slopes(v) for v in values]), np.sum(singular > RANK, axis=1)
+
+
+def _errors(posed: Posed, problem: Problem, state: lm.State, values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Standard errors and rank of one fit."""
+    slopes, free = problem.scaling.slopes(values), ~at_bounds(problem, state)
+    found = analyse(posed.unknowns.names, state.R, values, slopes)
+    return np.sqrt(np.diag(covariance(state.R, found, slopes, free))), taken_up(problem, state, free)[0]

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
@@ -87,9 +88,17 @@ class AbstractExperiment(abc.ABC):
         self.channels = {key: given.get(key, Channel()) for key in data}
         self.data = {key: _measured(name, key, data[key], channel) for key, channel in self.channels.items()}
         self.params = dict(_dotted({} if params is None else params))
-        if not weight > 0:
+        number = as_array(weight)
+        if not is_numbers(number) or number.shape != () or not 0 < number < np.inf:
             raise ParameterError(f"experiment '{name}': weight must be > 0, got {show(weight)}.")
         self.weight, self.validation = float(weight), bool(validation)
+
+    def _refuse_delays(self) -> None:
+        for key, channel in self.channels.items():
+            if channel.delay != 0:
+                raise ParameterError(
+                    f"experiment '{self.name}': channel '{key}': where nothing moves there is no delay."
+                )
 
     @abc.abstractmethod
     def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> "AbstractProgram":
@@ -148,7 +157,7 @@ class Experiment(AbstractExperiment):
                 f"experiment '{name}': times must be two or more in ascending order, got {show(times)}."
             )
         self.times, self.t0 = np.asarray(ends, float), float(t0)
-        if self.times[0] < self.t0:
+        if not self.times[0] >= self.t0:
             raise ParameterError(f"experiment '{name}': the first time {self.times[0]} is before the start t0 = {t0}.")
         for channel, numbers in self.data.items():
             if len(numbers) != self.times.size:
@@ -216,6 +225,7 @@ class StaticTest(AbstractExperiment):
         if not loads and isinstance(data, Mapping):
             data = {key: [value] for key, value in data.items()}
         self._describe(name, data, channels, params, weight, validation)
+        self._refuse_delays()
         self.loads = {key: as_array(value) for key, value in (loads or {}).items()}
         self.inputs = {}
         self.cases = self.samples
@@ -253,8 +263,13 @@ class ModalTest(AbstractExperiment):
         validation: bool = False,
     ):
         self._describe(name, data, channels, params, weight, validation)
+        self._refuse_delays()
         self.inputs = {}
         for key, channel in self.channels.items():
+            if channel.component is not None:
+                raise ParameterError(
+                    f"experiment '{name}': channel '{key}': numbers=... chooses modes; leave out component."
+                )
             if (channel.output or key) not in self._KNOWN:
                 raise ParameterError(
                     f"experiment '{name}': a modal test has no '{key}'. {did_you_mean(key, self._KNOWN)}"
@@ -340,7 +355,8 @@ class Motion(AbstractProgram):
             return np.zeros(0)
         first = max(self.t0, self.times[0] - max(upper for _, upper in spans))
         last = self.times[-1] - min(lower for lower, _ in spans)
-        count = int(np.ceil((last - first) / (np.min(np.diff(self.times)) / 4)))
+        # Interpolation takes six of them.
+        count = max(int(np.ceil((last - first) / (np.min(np.diff(self.times)) / 4))), 5)
         return first + (last - first) / count * np.arange(count + 1)
 
 
@@ -349,8 +365,12 @@ class Rest(AbstractProgram):
     """Equilibria, one for each case of load."""
 
     def outputs(self, system, loads, delays):
+        params = system.params()
+
         def one(loads):
-            rest = static_equilibrium(system.with_values(loads), throw=False)
+            known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}
+            changed = {path: jnp.where(load[1] > 0, load[0], known[path]) for path, load in loads.items()}
+            rest = static_equilibrium(system.with_values(changed), throw=False)
             return {
                 name: component_of(output, rest[output], component, 0) for name, output, component, _ in self.channels
             }

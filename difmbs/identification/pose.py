@@ -91,7 +91,7 @@ def pose(
     sensors = _sensors(experiments, params)
     found = resolve(unknowns, params | sensors, tuple(e.name for e in fitted))
     _check_outputs(system, experiments)
-    builder = _Builder(system, params | sensors, found, settings)
+    builder = _Builder(system, params, sensors, found, settings)
     groups, places = builder.groups(fitted, found.targets)
     # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the
     # model.
@@ -100,7 +100,7 @@ def pose(
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
     scaling = scaling_of(found)
-    return Posed(
+    posed = Posed(
         system,
         params | sensors,
         fitted,
@@ -116,6 +116,19 @@ def pose(
         segments,
         _cuts(system, groups, fitted, segments),
     )
+    check_samples(posed, fitted)
+    return posed
+
+
+def check_samples(posed: Posed, experiments: Sequence[AbstractExperiment]) -> None:
+    """Where the noise is not known, samples beyond those that determine the unknowns have to tell it."""
+    samples = sum(int(np.sum(np.isfinite(x))) for e in experiments for x in e.data.values())
+    unknowns = int(np.sum(~np.isfinite(posed.unknowns.prior_deviation)))
+    if posed.estimated and samples <= unknowns:
+        raise ParameterError(
+            f"{samples} samples for {unknowns} unknowns leave nothing that would tell the noise. Give "
+            f"Channel(noise=...) for '{posed.estimated[0]}'."
+        )
 
 
 def _cuts(system: System, groups: Sequence[Group], experiments: Sequence[AbstractExperiment], segments: int) -> Any:
@@ -172,17 +185,26 @@ def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) ->
 class _Builder:
     """From experiments to groups of those that run the same program."""
 
-    def __init__(self, system: System, params: Mapping[Path, np.ndarray], unknowns: Unknowns, settings: Settings):
-        self.system, self.params, self.unknowns, self.settings = system, params, unknowns, settings
+    def __init__(
+        self,
+        system: System,
+        params: Mapping[Path, np.ndarray],
+        sensors: Mapping[Path, np.ndarray],
+        unknowns: Unknowns,
+        settings: Settings,
+    ):
+        self.system, self.unknowns, self.settings = system, unknowns, settings
+        self.params, self.of_channels = {**params, **sensors}, set(sensors)
         self.delays = self._delays()
-        self.of_channels = {p for p in params if len(p) == 2 and p[1] in CHANNEL_PARAMETERS}
 
     def _delays(self) -> dict[str, tuple[float, float]]:
         spans = {}
         for target in self.unknowns.targets:
-            if target.path[-1] == "delay" and target.path in self.params and len(target.path) == 2:
+            if target.path[-1] == "delay" and target.path in self.of_channels:
                 rows = sorted({slot for row in target.slots for slot in row})
-                lower, upper = self.unknowns.lower[rows].min(), self.unknowns.upper[rows].max()
+                bounds = np.concatenate([self.unknowns.lower[rows], self.unknowns.upper[rows]])
+                bounds = target.factor * bounds + target.offset
+                lower, upper = bounds.min(), bounds.max()
                 if not (np.isfinite(lower) and np.isfinite(upper)):
                     raise ParameterError(
                         f"'{'.'.join(target.path)}': give a delay as mbs.Interval(start, lower, upper), with bounds "
@@ -219,24 +241,24 @@ class _Builder:
     def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> "_Single":
         where = f"experiment '{experiment.name}': "
         system, inputs = _with_inputs(where, self.system, experiment.inputs)
-        params = {**self.params, **inputs}
+        params = {**self.params, **inputs, **_of_channels(experiment), **self.unknowns.fixed}
         given = {path: value for path, (value, _) in changed(experiment.params, params, where).items()}
         self._check_conflicts(where, experiment, params, targets)
         delays = dict(self.delays)
-        for name, channel in experiment.channels.items():
+        for name in experiment.channels:
             for parameter in CHANNEL_PARAMETERS:
-                given[name, parameter] = np.asarray(float(getattr(channel, parameter)))
-            if channel.delay != 0:
-                delays.setdefault(name, (float(channel.delay), float(channel.delay)))
+                given.setdefault((name, parameter), params[name, parameter])
+            late = float(given[name, "delay"])
+            if late != 0:
+                delays.setdefault(name, (late, late))
         for path in (*self.unknowns.fixed, *inputs, *(t.path for t in targets)):
-            known = {**params, **self.unknowns.fixed}
-            given.setdefault(path, known[path])
+            given.setdefault(path, params[path])
         # Gains, biases and delays of channels that the experiment does not have.
         foreign = {path for path in self.of_channels if path[0] not in experiment.channels}
         mine = [t for t in targets if t.path not in foreign]
         slots = tuple(np.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
         given = {path: x for path, x in given.items() if path not in foreign}
-        loads = _loads(where, experiment, params) if isinstance(experiment, StaticTest) else {}
+        loads = _loads(where, experiment, params | given) if isinstance(experiment, StaticTest) else {}
         return _Single(
             system,
             {path: np.asarray(x)[None] for path, x in given.items()},
@@ -257,6 +279,14 @@ class _Builder:
                         "of each "
                         "experiment with own=True."
                     )
+
+
+def _of_channels(experiment: AbstractExperiment) -> dict[Path, np.ndarray]:
+    return {
+        (name, parameter): np.asarray(float(getattr(channel, parameter)))
+        for name, channel in experiment.channels.items()
+        for parameter in CHANNEL_PARAMETERS
+    }
 
 
 def _with_slots(target: Target, *slots: tuple[int, ...]) -> Target:
@@ -297,9 +327,15 @@ def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: 
 
 
 def _loads(where: str, experiment: StaticTest, params: Mapping[Path, np.ndarray]) -> dict[Path, np.ndarray]:
-    """The parameters that differ between cases, as wholes with an axis of cases."""
+    """The parameters that differ between cases, with an axis of cases: their numbers, and which entries they are."""
     cases = [changed({k: v[i] for k, v in experiment.loads.items()}, params, where) for i in range(experiment.cases)]
-    return {path: np.stack([case[path][0] for case in cases]) for path in cases[0]}
+
+    def chosen(value, entries):
+        mask = np.zeros(value.size)
+        mask[list(entries)] = 1
+        return np.stack([value, mask.reshape(value.shape)])
+
+    return {path: np.stack([chosen(*case[path]) for case in cases]) for path in cases[0]}
 
 
 def _with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) -> tuple[System, dict[Path, np.ndarray]]:

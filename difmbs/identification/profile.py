@@ -1,5 +1,6 @@
 """What needs evaluations around the result of a fit: intervals without linearization, a check of derivatives."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 
 from . import levenberg_marquardt as lm
 from .problem import Problem
+from .uncertainty import covariance
 
 if TYPE_CHECKING:
     from .fit import Fit
@@ -21,7 +23,10 @@ def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
     problem = fit.problem
     # Where the noise was estimated, what counts is the increase relative to the noise.
     margin = fit.quantile(level)
-    deviation = float(np.sqrt(fit.covariance[index, index])) / float(fit.posed.scaling.slopes(fit.numbers)[index])
+    slopes = fit.posed.scaling.slopes(fit.numbers)
+    # As if nothing were at a bound, where it would have no deviation.
+    errors = covariance(np.asarray(fit.state.R), fit.identifiability, slopes, np.ones(len(slopes), bool))
+    deviation = float(np.sqrt(errors[index, index]) / slopes[index])
     ends = [_end(fit, problem, index, side * margin, side * margin * deviation) for side in (-1, 1)]
     values = [float(np.asarray(problem.scaling.values(fit.state.z.at[index].set(z)))[index]) for z in ends]
     return values[0], values[1]
@@ -30,8 +35,8 @@ def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
 def _end(fit: "Fit", problem: Problem, index: int, wanted: float, step: float) -> float:
     """Where the root of the increase of chi^2 is `wanted`, which it nearly is after a step of the linearization."""
     best, lower, upper = (float(x[index]) for x in (fit.state.z, problem.lower, problem.upper))
-    if not np.isfinite(step) or step == 0:
-        return np.sign(wanted) * np.inf if step else best
+    if not np.isfinite(step):
+        return upper if wanted > 0 else lower
     place, reached, z = best, 0.0, fit.state.z
     for _ in range(20):
         place = float(np.clip(place + step, lower, upper))
@@ -43,7 +48,8 @@ def _end(fit: "Fit", problem: Problem, index: int, wanted: float, step: float) -
         slope = (increase - reached) / step if increase != reached else wanted / step
         z, reached = state.z, increase
         step = float(np.clip((wanted - increase) / slope, -2 * abs(step), 2 * abs(step)))
-    return float(np.sign(wanted)) * np.inf
+    warnings.warn(f"the end of the interval of '{fit.names[index]}' was not found: it is given as NaN.", stacklevel=4)
+    return np.nan
 
 
 def _held(problem: Problem, z: Any, index: int) -> lm.State:

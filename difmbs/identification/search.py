@@ -21,6 +21,7 @@ from .experiments import AbstractExperiment, Settings, Vibration
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .joining import Joining
+from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
 from .progress import Lines, Progress, Watch
@@ -69,6 +70,8 @@ def identify(
     if segments > 1 and (starts > 1 or optimizer is not None):
         other = "an optimizer" if optimizer is not None else "several starts"
         raise ParameterError(f"segments and {other} cannot be combined: leave one of them out.")
+    if optimizer is not None and (folder is not None or resume):
+        raise ParameterError("with an optimizer nothing is kept on the disk: leave out folder and resume.")
     posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
     lines = Lines(posed.unknowns.names, progress, watch=watch)
     search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
@@ -118,12 +121,10 @@ class Search:
                 joining = Joining.begin(posed, problem, z)
             if joining is not None:
                 state, joining = self._joined(joining, noise)
-            if optimizer is not None and not resume:
-                z = descended(
-                    problem, z, optimizer, self.most, lambda *line: self.lines.show(self._noted(problem, *line))
-                )
+            if optimizer is not None:
+                note = lambda *line: self.lines.show(self._noted(problem, *line))
+                z, status = descended(problem, z, optimizer, self.most, note)
                 state = lm.one_iteration(problem, lm.begin(problem, z), free)
-                status = "finished"
             else:
                 state, problem, noise = self._searched(problem, state, free, noise)
                 if joining is not None:
@@ -240,35 +241,6 @@ def _why(posed: Posed, problem: Problem) -> str:
     return f"the derivatives are not finite with the start values{why}. Start elsewhere."
 
 
-def rows_of(posed: Posed, groups: tuple[Group, ...], places: tuple[Place, ...], predictions: Any, noise: Any) -> Any:
-    """By experiment and channel: predictions, measured numbers and weights."""
-    for place in places:
-        group, row = next((g, g.members.index(place.experiment)) for g in groups if place.experiment in g.members)
-        predicted = np.asarray(predictions[place.rows]).reshape(place.shape)
-        yield (
-            place,
-            predicted,
-            np.asarray(group.measured[place.channel][row]),
-            np.asarray(group.weights[place.channel][row]),
-        )
-
-
-def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> dict[str, float]:
-    squares = dict.fromkeys(noise, 0.0)
-    counts = dict.fromkeys(noise, 0.0)
-    total = 0
-    for place, predicted, measured, weights in rows_of(posed, problem.groups, posed.places, state.predictions, noise):
-        used = weights > 0
-        total += int(used.sum())
-        experiment = posed.experiments[place.experiment]
-        if place.channel in noise and experiment.noise(place.channel) is None:
-            squares[place.channel] += experiment.weight * float(np.sum((predicted - measured)[used] ** 2))
-            counts[place.channel] += experiment.weight * float(used.sum())
-    # The unknowns take up their share of the noise.
-    share = max(1 - len(posed.unknowns.names) / max(total, 1), 1e-3)
-    return {n: max(float(np.sqrt(squares[n] / (counts[n] * share))), 1e-14 * noise[n]) for n in noise}
-
-
 def finished(
     posed: Posed,
     problem: Problem,
@@ -277,37 +249,44 @@ def finished(
     noise: dict[str, float],
     history: tuple[Iteration, ...],
 ) -> Fit:
+    if posed.estimated and status != lm.WORDS[lm.CONVERGED] and np.isfinite(float(state.chi2)):
+        # The search ended before it came to that.
+        noise = estimated_noise(posed, problem, state, noise)
+        problem = posed.problem(noise)
+        state = lm.one_iteration(problem, lm.begin(problem, state.z), jnp.ones(state.z.size, bool))
     numbers = np.asarray(problem.scaling.values(state.z))
     slopes = problem.scaling.slopes(numbers)
     R = np.asarray(state.R)
     found = identifiable(posed, problem, state.z, R, numbers, slopes)
-    leaning = _at_bounds(problem, state)
+    free = ~at_bounds(problem, state)
     residuals = _residuals(posed, problem.groups, posed.places, state.predictions, posed.experiments)
     held_out = _validated(posed, problem, state, noise)
     counted = sum(r.count for r in residuals) + int(np.sum(np.asarray(problem.prior_weight) > 0))
-    per_experiment = lambda places, values, count: tuple(
-        {p.channel: np.asarray(values[p.rows]).reshape(p.shape) for p in places if p.experiment == e}
-        for e in range(count)
-    )
     return Fit(
         posed,
         state,
         status,
-        covariance(R, found, slopes, ~leaning),
+        covariance(R, found, slopes, free),
         found,
         noise,
-        counted - len(numbers),
+        counted - taken_up(problem, state, free)[0],
         residuals,
         held_out[0],
         history,
-        per_experiment(posed.places, state.predictions, len(posed.experiments)),
-        per_experiment(posed.held_out_places, held_out[1], len(posed.validation)),
+        _by_experiment(posed.groups, posed.places, state.predictions, len(posed.experiments)),
+        _by_experiment(posed.held_out, posed.held_out_places, held_out[1], len(posed.validation)),
     )
 
 
-def _at_bounds(problem: Problem, state: lm.State) -> np.ndarray:
-    z, gradient = np.asarray(state.z), np.asarray(state.R).T @ np.asarray(state.g)
-    return ((z <= np.asarray(problem.lower)) & (gradient >= 0)) | ((z >= np.asarray(problem.upper)) & (gradient <= 0))
+def _by_experiment(groups: tuple[Group, ...], places: tuple[Place, ...], predictions: Any, count: int) -> Any:
+    """Predictions by channel; NaN where a sensor shows what was before the motion."""
+    found: tuple[dict[str, np.ndarray], ...] = tuple({} for _ in range(count))
+    programs = {member: group.program for group in groups for member in group.members}
+    for place in places:
+        known = programs[place.experiment].counts(place.channel, place.shape)
+        predicted = np.asarray(predictions[place.rows]).reshape(place.shape)
+        found[place.experiment][place.channel] = np.where(known, predicted, np.nan)
+    return found
 
 
 def identifiable(
@@ -331,7 +310,7 @@ def _predictions(problem: Problem, z: Any) -> Any:
 
 def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residuals, ...]:
     found = []
-    for place, predicted, measured, weights in rows_of(posed, groups, places, predictions, None):
+    for place, predicted, measured, weights in rows_of(groups, places, predictions):
         experiment = experiments[place.experiment]
         # In standard deviations of the noise, however much the experiment counts.
         weights = weights / np.sqrt(experiment.weight)

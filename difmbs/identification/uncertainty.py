@@ -88,8 +88,8 @@ def residuals_of(
     n = kept.size
     rms = float(np.sqrt(np.mean(kept**2))) if n else np.nan
     # Along time, of one component after the other.
-    series = np.moveaxis(np.where(counts, weighted, np.nan), 0, -1).reshape(-1)
-    pairs = series[:-1] * series[1:]
+    series = np.moveaxis(np.where(counts, weighted, np.nan), 0, -1)
+    pairs = series[..., :-1] * series[..., 1:]
     pairs = pairs[np.isfinite(pairs)]
     together = float(np.mean(pairs) / np.mean(kept**2)) if pairs.size and rms > 0 else 0.0
     spread = measured[counts] - np.mean(measured[counts])
