@@ -256,8 +256,9 @@ class Adaptive(eqx.Module):
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
         zero = jnp.zeros((), int)
+        longest = self._longest(system, t0, y0)
         return _State(
-            t0, t0, 0 * t0, y0, y0, dense, memory, tnext, controller, zero, zero, zero, status, watch, recorded
+            t0, t0, 0 * t0, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch, recorded
         )
 
     def _cautious(self, system: System, t0: Any, y0: Any) -> Any:
@@ -277,8 +278,9 @@ class Adaptive(eqx.Module):
         t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
         if s.watch is not None:
             system = system.switched(s.watch.on)
+        aim = s.tnext if isinstance(self.controller, Grid) else self._in_sight(system, t, s)
         # A last sliver of a step would be all rounding error.
-        end = jnp.where(s.tnext > last - 1e-12 * (self.t1 - self.t0), last, s.tnext)
+        end = jnp.where(aim > last - 1e-12 * (self.t1 - self.t0), last, aim)
         if s.watch is not None:
             end = jnp.where(s.watch.aim >= 0, s.watch.target, end)
         h = end - t
@@ -315,6 +317,7 @@ class Adaptive(eqx.Module):
         recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
         return _State(
             tnext=tnext,
+            longest=s.longest,
             controller=controller,
             steps=steps,
             rejected=rejected,
@@ -324,6 +327,37 @@ class Adaptive(eqx.Module):
             recorded=recorded,
             **after,
         )
+
+    def _in_sight(self, system: System, t: Any, s: "_State") -> Any:
+        """Where the next step may end at most, whatever its error: at rest nothing else would tell it that something
+        begins to act, or that disturbances, and with them derivatives, would grow instead of vibrate.
+        """
+        end = jnp.minimum(s.tnext, t + s.longest)
+        knots = _knots(system)
+        if knots is None:
+            return end
+        # Of very many not all: that would take more steps than there may be.
+        knots = knots[:: -(-knots.size // (self.max_steps // 8 + 1))]
+        return jnp.minimum(end, jnp.min(jnp.where(knots > t + 1e-9 * (self.t1 - self.t0), knots, jnp.inf)))
+
+    def _longest(self, system: System, t0: Any, y0: Any) -> Any:
+        """The step in which the fastest vibration about the start turns as far as the method can follow."""
+        if isinstance(self.controller, Grid) or not np.isfinite(self.step.reach):
+            return jnp.full_like(t0, jnp.inf)
+        little = jnp.finfo(y0.dtype).eps ** 0.5 * (1 + jnp.max(jnp.abs(y0)))
+        still = self.step.slope(t0, y0, system)
+
+        def again(_, carry):
+            # By the power method, two applications of which turn a vibration by 180 degrees.
+            direction, _, growth = carry
+            change = (self.step.slope(t0, y0 + little * direction, system) - still) / little
+            size = jnp.sqrt(jnp.sum(change**2))
+            return jnp.where(size > 0, change / jnp.where(size > 0, size, 1), direction), growth, size
+
+        direction = jnp.cos(1 + 2.3 * jnp.arange(y0.size, dtype=y0.dtype)) / y0.size**0.5
+        _, before, growth = lax.fori_loop(0, 16, again, (direction, 0 * t0, 0 * t0))
+        rate = jnp.sqrt(before * growth)
+        return jnp.where(rate > 0, self.step.reach / jnp.where(rate > 0, rate, 1), jnp.inf)
 
     def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""
@@ -371,6 +405,7 @@ class _State(NamedTuple):
     dense: Any
     memory: Any
     tnext: Any
+    longest: Any
     controller: Any
     steps: Any
     rejected: Any
@@ -378,3 +413,11 @@ class _State(NamedTuple):
     status: Any
     watch: Any
     recorded: Any
+
+
+def _knots(system: System) -> Any:
+    """The times of the points of all functions that are given by points."""
+    homes = system.structure.homes
+    given = [home for path, home in homes.items() if path[-1] == "times" and (*path[:-1], "values") in homes]
+    stored = dict.fromkeys((part.stack, part.leaf) for home in given for part in home.parts)
+    return jnp.concatenate([jnp.ravel(system.stacks[stack][leaf]) for stack, leaf in stored]) if stored else None

@@ -152,7 +152,6 @@ def andrews():
         model.add(name, mbs.RevoluteJoint2D(), between=ends)
     model.add("spring", mbs.SpringDamper(0.07785, 4530.0), between=(fixed(0.014, 0.072), three.at(0.02, -0.018)))
     model.add("drive", mbs.Torque((0.0, 0.0, 0.033)), on=one)
-    model.sense("angles", lambda t, outputs: andrews_angles(outputs))
     return model.assemble()
 
 

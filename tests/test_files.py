@@ -101,7 +101,7 @@ def test_what_a_file_says(file):
 
 def test_the_model_of_the_documentation(file):
     page = (Path(__file__).parent.parent / "docs" / "files.md").read_text()
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    text, *_ = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     described = read_model(file(text))
     assert described.assemble().params()["links"]["reference_length"].shape == (3,)
     keys = [field.name for field in dataclasses.fields(mbs.SimulationSettings)]
