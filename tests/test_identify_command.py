@@ -109,6 +109,20 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
+def test_force_leaves_nothing_of_a_search_before(folder, monkeypatch):
+    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    run("identify", "fit.toml", "--out", "out", "-q")
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    manifest["written"] += ["../fit.toml", "mine.csv", 3]
+    Path("out/manifest.json").write_text(json.dumps(manifest))
+    Path("out/mine.csv").write_text("x\n")
+    run("optimize", "design.toml", "--out", "out", "--force", "-q")
+    names = {".lock", "evaluations.npz", "manifest.json", "mine.csv", "model.toml", "parameters.toml"}
+    assert {p.name for p in Path("out").iterdir()} == names
+    assert Path("fit.toml").exists()
+    assert "(converged)" in run("report", "out").stdout
+
+
 def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
     # Pages are not what this is about, and take time.
     monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
