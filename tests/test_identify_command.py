@@ -109,6 +109,16 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
+def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
+    run("identify", "fit.toml", "--starts", "3", "-q")
+    page = Path("fit/report.html").read_bytes()
+    assert b"Several starts" in page
+    for command in (("identify", "fit.toml", "--starts", "3", "--resume", "-q"), ("report", "fit")):
+        Path("fit/report.html").unlink()
+        run(*command)
+        assert Path("fit/report.html").read_bytes() == page
+
+
 def test_force_leaves_nothing_of_a_search_before(folder, monkeypatch):
     monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
     run("identify", "fit.toml", "--out", "out", "-q")
