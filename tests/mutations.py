@@ -1,5 +1,9 @@
 """Files with a few bytes changed, for readers that must refuse them in one sentence or read them."""
 
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 _PIECES = [
@@ -32,3 +36,21 @@ def mutated(draw, *files: bytes) -> bytes:
         piece = draw(st.sampled_from(_PIECES) | st.binary(max_size=3) | st.just(data[start:end] * 2))
         data = data[:start] + piece + data[end:]
     return data
+
+
+def assert_read_or_refused(
+    read: Callable[[bytes], Any], refusal: type[Exception], examples: int, *files: bytes
+) -> None:
+    """Whatever is in so many changed files, `read` takes it or refuses it in few words."""
+
+    @settings(max_examples=examples, deadline=None)
+    @given(data=mutated(*files))
+    def check(data: bytes) -> None:
+        said = ""
+        try:
+            read(data)
+        except refusal as error:
+            said = str(error)
+        assert len(said) < 1000
+
+    check()

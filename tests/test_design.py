@@ -2,6 +2,7 @@
 
 import functools
 
+import diffrax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -102,8 +103,9 @@ def test_the_largest_is_made_large_with_a_negative_weight():
         (mbs.Limit(mbs.Maximum("place"), upper=4.0), 2.0),
         (mbs.Limit(mbs.Maximum("place"), upper=4.0, lower=3.0), 2.0),
         (mbs.Limit(lambda solution: solution["place"][0] ** 2, upper=1.0), 1.0),
+        (mbs.Limit(lambda solution: solution["place"][0] ** 2 - 1, upper=0.0), 1.0),
     ],
-    ids=["upper", "both", "function"],
+    ids=["upper", "both", "function", "zero"],
 )
 def test_limits_hold(limit, expected):
     design = optimize(mbs.Final("place", weight=-1.0), PLACE, limits=[limit])
@@ -119,6 +121,14 @@ def test_lower_limits_hold():
     assert "at least 1.5" in str(design)
 
 
+def test_an_objective_that_is_zero_at_the_start():
+    """x0 + t is 0 after 2 s for x0 = -2, but for rounding; x0 + 2 is exactly 0."""
+    for objective in (mbs.Final("place"), lambda solution: solution["place"][0] + 2):
+        design = optimize(objective, {"free.position": mbs.Interval(-2.0, -5.0, 5.0)})
+        assert design.status == "converged"
+        assert design.values["free.position"] == pytest.approx(-5.0)
+
+
 def wavy(solution):
     """Many local minima; the least of them, of all in the range, is at 1.5 + pi / 10."""
     x = solution["place"][0] - 1.5
@@ -129,6 +139,35 @@ def test_several_starts_find_the_best_of_many_optima():
     assert optimize(wavy, PLACE).values["free.position"] > 2.5
     design = optimize(wavy, PLACE, starts=60, seed=1)
     assert design.values["free.position"] == pytest.approx(1.5 + np.pi / 10, abs=1e-5)
+
+
+def only_left(solution):
+    """Not a number on the right, as where a simulation fails."""
+    x = solution["place"][0]
+    return jnp.where(x < 0, (x + 1) ** 2, jnp.nan)
+
+
+def test_starts_that_cannot_be_simulated_are_left_out():
+    design = optimize(only_left, PLACE, starts=4, seed=1)
+    assert design.values["free.position"] == pytest.approx(-1.0, abs=1e-6)
+    with pytest.raises(mbs.SimulationError, match="none of the 3 starts could be simulated"):
+        optimize(only_left, {"free.position": mbs.Interval(3.0, 1.0, 5.0)}, starts=3)
+
+
+def test_the_status_is_that_of_the_search_that_found_the_best(monkeypatch):
+    from difmbs.design.search import Search
+
+    ends = {"converged": 3.0, "stalled": 1.0, "max_iterations": 2.0}
+
+    def ended(self, z):
+        status, objective = next(pair for pair in ends.items() if pair[1] == z[0])
+        if self.best is None or objective < self.best[1]:
+            self.best = (0.0, objective, z)
+        return status
+
+    monkeypatch.setattr(Search, "_starts", lambda *_: [np.array([x]) for x in ends.values()])
+    monkeypatch.setattr(Search, "_from", ended)
+    assert optimize(mbs.Final("place"), PLACE).status == "stalled"
 
 
 def test_ties_fixed_values_and_shared_unknowns():
@@ -167,6 +206,30 @@ def test_an_interrupted_search_goes_on_to_the_same_result(tmp_path):
         optimize(objective, resume=True)
 
 
+def scaled(factor):
+    return lambda solution: factor * solution["x"][-1]
+
+
+@pytest.mark.filterwarnings("ignore:A JAX array is being set as static")
+def test_tasks_that_differ_in_anything_are_told_apart():
+    from difmbs.design.search import posed_search
+    from difmbs.design.store import _fingerprint
+
+    def of(objective, saveat=TIMES, unknowns=DAMPER):
+        options = dict(t0=0.0, t1=2.0, dt=0.01, solver=None, saveat=saveat, rtol=1e-8, atol=1e-10, max_steps=4096)
+        search = posed_search(oscillator(), objective, unknowns, [mbs.Limit(objective, upper=1.0)], options)
+        return _fingerprint(search.task, search.unknowns)
+
+    quantities = [mbs.SmoothMaximum("x"), mbs.SmoothMaximum("x", width=0.02), mbs.Final("x", weight=1 + 1e-9)]
+    # The same name, other code, constants, names or closures.
+    functions = [scaled(1.0), scaled(2.0), scaled(np.ones(2000)), scaled(np.linspace(0, 1, 2000))]
+    functions += [lambda s: s["x"][0], lambda s: s["x"][1], lambda s: jnp.sin(s["x"][0]), lambda s: jnp.cos(s["x"][0])]
+    found = [of(quantity) for quantity in (mbs.Final("x"), *quantities, *functions)]
+    found += [of(mbs.Final("x"), diffrax.SaveAt(ts=jnp.asarray(times))) for times in (TIMES, TIMES**2 / 2)]
+    assert len(set(found)) == len(found)
+    assert of(scaled(2.0)) == of(scaled(2.0))
+
+
 def broken(solution):
     raise ValueError("no")
 
@@ -188,6 +251,9 @@ def broken(solution):
         (dict(unknowns={"spring.dampin": mbs.Positive(1.0)}), r"Did you mean 'spring.damping'"),
         (dict(unknowns={}), r"unknown"),
         (dict(starts=0), r"starts"),
+        (dict(tolerance=0.0), r"tolerance must be > 0, got 0.0"),
+        (dict(unknowns={"spring.damping": mbs.Positive(1.0, prior=(1.0, 1.0))}), r"'spring.damping': a prior counts"),
+        (dict(unknowns={"spring.damping": mbs.Positive(1.0, own=True)}), r"'spring.damping': own=True is for exp"),
         (dict(dt=-1.0), r"dt = -1.0 must be > 0"),
         (dict(t1=0.0, saveat=None), r"t1"),
     ],

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
 
 from difmbs.command import main
 
-from .mutations import mutated
+from .mutations import assert_read_or_refused
 from .unhooked import mbs
 
 MODEL = """schema = 1
@@ -414,17 +413,9 @@ def test_files_outside_are_read_where_that_is_allowed(folder):
 def test_changed_bytes_are_read_or_refused(folder, examples):
     path = folder()
 
-    @settings(max_examples=examples, deadline=None)
-    @given(data=mutated(FIT.encode(), DESIGN.encode()))
     def read(data):
         load = mbs.load_design if b"[[objective]]" in data else mbs.load_fit
         (path / "changed.toml").write_bytes(data)
-        try:
-            load(path / "changed.toml")
-        except mbs.FileError as error:
-            said = str(error)
-        else:
-            said = ""
-        assert len(said) < 1000
+        load(path / "changed.toml")
 
-    read()
+    assert_read_or_refused(read, mbs.FileError, examples, FIT.encode(), DESIGN.encode())

@@ -567,6 +567,36 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path):
         identify(experiment(noisy()), unknowns(), folder=tmp_path / "none", resume=True)
 
 
+def test_a_resumed_fit_knows_what_several_starts_led_to(tmp_path):
+    options = dict(starts=3, folder=tmp_path, max_iterations=5)
+    begun = identify(experiment(noisy()), unknowns(), **options)
+    again = identify(experiment(noisy()), unknowns(), **options, resume=True)
+    for name in ("starts", "values", "chi2"):
+        assert np.array_equal(getattr(begun.tried, name), getattr(again.tried, name))
+
+
+def test_fits_that_differ_in_anything_are_told_apart():
+    from difmbs.identification.search import posed_problem
+    from difmbs.identification.store import fingerprint
+
+    many = np.full(2001, NOISE)
+    one_larger = many.copy()
+    one_larger[1000] *= 1.5
+    times = np.linspace(0, 1, 2001)
+
+    def of(noise=many, held_out=0.0, lower=0.0, **rest):
+        channel = {"u": mbs.Channel(noise=noise)}
+        fitted = mbs.Experiment(times, {"u": np.zeros(2001)}, channel, **rest)
+        shown = experiment(np.full(TIMES.size, held_out), name="shown", validation=True)
+        unknown = {"spring.stiffness": mbs.Interval(4000.0, lower, 5000.0)}
+        posed = posed_problem(oscillator(), [fitted, shown], unknown, DT, None, 1e-8, 1e-10, 4096)
+        return fingerprint(posed)
+
+    others = [of(), of(weight=2.0), of(one_larger), of(None), of(held_out=1.0), of(lower=1e-300)]
+    assert len(set(others)) == len(others)
+    assert of() == others[0]
+
+
 def test_ctrl_c_leaves_the_best_so_far():
     lines = []
 

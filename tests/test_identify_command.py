@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import jax
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 import difmbs as mbs
 from difmbs.command import main
+from difmbs.command._running import in_background
 
 ROOT = Path(__file__).parent.parent
 DROP = ROOT / "examples" / "drop_test"
@@ -107,6 +109,30 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
+def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
+    run("identify", "fit.toml", "--starts", "3", "-q")
+    page = Path("fit/report.html").read_bytes()
+    assert b"Several starts" in page
+    for command in (("identify", "fit.toml", "--starts", "3", "--resume", "-q"), ("report", "fit")):
+        Path("fit/report.html").unlink()
+        run(*command)
+        assert Path("fit/report.html").read_bytes() == page
+
+
+def test_force_leaves_nothing_of_a_search_before(folder, monkeypatch):
+    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    run("identify", "fit.toml", "--out", "out", "-q")
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    manifest["written"] += ["../fit.toml", "mine.csv", 3]
+    Path("out/manifest.json").write_text(json.dumps(manifest))
+    Path("out/mine.csv").write_text("x\n")
+    run("optimize", "design.toml", "--out", "out", "--force", "-q")
+    names = {".lock", "evaluations.npz", "manifest.json", "mine.csv", "model.toml", "parameters.toml"}
+    assert {p.name for p in Path("out").iterdir()} == names
+    assert Path("fit.toml").exists()
+    assert "(converged)" in run("report", "out").stdout
+
+
 def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
     # Pages are not what this is about, and take time.
     monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
@@ -135,6 +161,9 @@ def test_optimize(folder):
     assert said["limits"][0] <= 60 + 1e-6
     assert numeric("design", before) == before
     assert "(converged)" in run("report", "design").stdout
+    Path("loose.toml").write_text(DESIGN + "[search]\ntolerance = 1e-2\n")
+    run("optimize", "loose.toml", "--out", "loose", "-q")
+    assert "(converged)" in run("report", "loose").stdout
     Path("design.toml").write_text(DESIGN.replace("upper = 60", "upper = 50"))
     assert "belongs to another task" in run("optimize", "design.toml", "--resume", code=6).stderr
     Path("design.toml").write_text(DESIGN.replace("start = 5", "start = 90") + "[search]\nmax_iterations = 1\n")
@@ -254,6 +283,26 @@ def test_a_signal_while_compiling(begin, tmp_path):
     assert process.returncode == 130
     assert said.endswith("stopped by SIGINT before the first iteration was finished.\n")
     assert [p.name for p in Path("fit").iterdir()] == [".lock"]
+
+
+class Late(Future):
+    """Finished just after it has been waited for too long."""
+
+    def result(self, timeout=None):
+        found = super().result()
+        if timeout is not None:
+            raise TimeoutError
+        return found
+
+
+def test_work_that_is_finished_at_the_last_moment(monkeypatch):
+    def fails():
+        raise TimeoutError("of the work")
+
+    with pytest.raises(TimeoutError, match="of the work"):
+        in_background(fails)
+    monkeypatch.setattr("difmbs.command._running.Future", Late)
+    assert in_background(lambda: 3) == 3
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.slow)])

@@ -132,8 +132,9 @@ def in_background(work: Callable[[], T]) -> T:
         try:
             return future.result(timeout=0.1)
         except TimeoutError:
+            # Also where the work has just been finished, or failed with such an error itself.
             if future.done():
-                raise
+                return future.result()
 
 
 def installed(*packages: str) -> dict[str, str | None]:

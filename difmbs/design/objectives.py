@@ -112,8 +112,10 @@ class Final(AbstractQuantity):
 
 @dataclasses.dataclass(frozen=True)
 class SmoothMaximum(AbstractQuantity):
-    """A smooth function close to the largest value, larger by less than `width` times the logarithm of the number of
-    output times: width * log(sum(exp(value / width))).
+    """A smooth function close to the largest value: width * log(sum(exp(value / width))).
+
+    It is larger by at most `width` times the logarithm of the number of values, which is that of the output times, for
+    vectors times that of their entries.
     """
 
     width: float = dataclasses.field(default=0.01, kw_only=True)

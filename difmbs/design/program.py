@@ -20,17 +20,19 @@ At = Callable[[np.ndarray], tuple[list[np.ndarray], list[np.ndarray]]]
 
 class Program:
     """The least sum of some quantities, `goals`, of a task. Its unknowns are z and the goals that have kinks, in units
-    of their first values; the objective is in units of its own.
+    of their first values; the objective is in units of its own, or of its slope where it is 0.
     """
 
     def __init__(self, task: Task, at: At, sizes: list[int], goals: range, z: np.ndarray):
         self._task, self._at, self._sizes, self._count = task, at, sizes, z.size
         self.kinks = [k for k in goals if sizes[k] > 1]
         self._smooth = [k for k in goals if sizes[k] == 1]
-        entries, _ = at(z)
+        entries, jacobians = at(z)
         tops = np.array([np.max(entries[k]) for k in self.kinks])
         self._units = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
-        self._scale = max(sum(abs(float(np.max(entries[k]))) for k in goals), 1e-300)
+        self._firsts = [abs(float(np.max(x))) for x in entries]
+        slopes = [float(np.max(np.abs(jacobians[k]), initial=0)) for k in goals]
+        self._scale = _unit(sum(self._firsts[k] for k in goals), sum(slopes))
         self.start = np.concatenate([z, tops / self._units])
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -61,14 +63,19 @@ class Program:
             add(x[self._count + place] - entries[k] / unit, -jacobians[k] / unit, np.eye(len(self.kinks))[place])
         for k, limit in enumerate(self._task.limits, len(self._task.objectives)):
             if limit.upper is not None:
-                size = max(abs(limit.upper), 1e-12)
+                size = _unit(abs(limit.upper), self._firsts[k])
                 add((limit.upper - entries[k]) / size, -jacobians[k] / size)
             if limit.lower is not None:
                 # Of several numbers the largest is large enough if the one that is largest now is.
-                top, size = [int(np.argmax(entries[k]))], max(abs(limit.lower), 1e-12)
+                top, size = [int(np.argmax(entries[k]))], _unit(abs(limit.lower), self._firsts[k])
                 add((entries[k][top] - limit.lower) / size, jacobians[k][top] / size)
         return np.concatenate(rows), np.concatenate(slopes)
 
     def _sound(self, x: np.ndarray) -> Any:
         entries, jacobians = self._at(x[: self._count])
         return (entries, jacobians) if all(np.all(np.isfinite(a)) for a in (*entries, *jacobians)) else None
+
+
+def _unit(size: float, instead: float) -> float:
+    """`size`; where that is nothing but rounding, `instead` or 1."""
+    return size if size > 1e-12 * instead else instead or 1.0

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from .._arguments import check_system, check_whole
+from .._arguments import check_number, check_system, check_whole
 from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
 from ..identification.progress import Iteration, Lines, Progress, Watch
-from ..identification.unknowns import Unknowns, resolve
+from ..identification.unknowns import AbstractUnknown, Unknowns, resolve
 from ..system import System
 from .design import Design
 from .objectives import AbstractQuantity, Limit, check_quantity, names_of
@@ -60,7 +60,7 @@ def optimize(
     """
     options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps)
     search = posed_search(system, objective, unknowns, limits, options)
-    search.most, search.tolerance = check_whole("max_iterations", max_iterations), tolerance
+    search.most, search.tolerance = check_whole("max_iterations", max_iterations), _checked(tolerance)
     search.lines = Lines(search.unknowns.names, progress, "objective", watch)
     search.log = Log(folder, search.task, search.unknowns, resume)
     return search.run(check_whole("starts", starts), seed)
@@ -84,6 +84,7 @@ def posed_search(
         check_quantity("a limit", limit.quantity)
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
+    _check_for_designs(unknowns)
     saveat = options["saveat"]
     plain = saveat is not None and not isinstance(saveat, diffrax.SaveAt)
     times = tuple(np.asarray(saveat, float).tolist()) if plain else saveat
@@ -98,6 +99,24 @@ def posed_search(
         tuple(sorted({**options, "saveat": times}.items())),
     )
     return Search(task, found)
+
+
+def _checked(tolerance: Any) -> float:
+    number = check_number("tolerance", tolerance)
+    if number <= 0:
+        raise ParameterError(f"tolerance must be > 0, got {show(tolerance)}. Take 1e-9 or so.")
+    return number
+
+
+def _check_for_designs(unknowns: Mapping[str, Any]) -> None:
+    for key, unknown in unknowns.items():
+        if isinstance(unknown, AbstractUnknown) and unknown.prior is not None:
+            raise ParameterError(
+                f"'{key}': a prior counts like a measurement, and a design has none. Leave it out, or add it to the "
+                "objectives as a function."
+            )
+        if isinstance(unknown, AbstractUnknown) and unknown.own:
+            raise ParameterError(f"'{key}': own=True is for experiments, and a design has none. Leave it out.")
 
 
 class _Nothing(Exception):  # noqa: N818 (not an error)
@@ -117,6 +136,8 @@ class Search:
     history: list[Iteration] = dataclasses.field(default_factory=list)
     best: tuple[float, float, Any] | None = None
     """Violation, objective and place of the best point so far."""
+    status: str = "interrupted"
+    """How the search ended that found it."""
     sizes: list[int] = dataclasses.field(default_factory=list)
     compared: int = 0
     """So many starts were only simulated."""
@@ -125,16 +146,20 @@ class Search:
         scaling, unknowns = self.task.scaling, self.unknowns
         first = scaling.inverse(unknowns.start)
         self.sizes = self.task.sizes(jnp.asarray(first))
-        status = "interrupted"
         try:
-            status = min([self._from(z) for z in self._starts(first, starts, seed)], key=lambda s: s != "converged")
+            for start in self._starts(first, starts, seed):
+                before, ended = self.best, self._from(start)
+                if self.best is not before:
+                    self.status = ended
         except _Nothing:
-            status = "converged"
+            self.status = "converged"
         except (KeyboardInterrupt, Interruption):
             if self.best is None:
                 raise
-        assert self.best is not None
-        self.lines.end(status)
+            self.status = "interrupted"
+        if self.best is None:
+            raise SimulationError("the objective is not a finite number anywhere. Start elsewhere.")
+        self.lines.end(self.status)
         z = self.best[2]
         entries, _ = self._at(z)
         values = [float(np.max(x)) for x in entries]
@@ -143,7 +168,7 @@ class Search:
             self.task,
             unknowns,
             np.asarray(scaling.values(jnp.asarray(z))),
-            status,
+            self.status,
             dict(zip(names_of(self.task.objectives), values[:count], strict=True)),
             tuple(values[count : count + len(self.task.limits)]),
             tuple(self.history),
@@ -166,9 +191,12 @@ class Search:
         self.compared = count
         many = drawn(self.unknowns, self.task.scaling, count, seed)
         objective, over = (np.asarray(x) for x in values_at(self.task, jnp.asarray(many)))
+        sound = np.isfinite(objective) & np.isfinite(over)
+        if not np.any(sound):
+            raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
         # Those that meet the limits first.
-        order = np.lexsort((np.nan_to_num(objective, nan=np.inf), np.nan_to_num(over, nan=np.inf)))
-        return [many[i] for i in order[:3]]
+        order = np.lexsort((objective, over))
+        return [many[i] for i in order if sound[i]][:3]
 
     def _at(self, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Entries and Jacobians of objectives and limits."""

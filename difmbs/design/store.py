@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -90,11 +92,44 @@ class Log:
 
 
 def _fingerprint(task: Task, unknowns: Unknowns) -> str:
+    """Of all numbers and names of a task, with the code, defaults and numbers in closures of functions.
+
+    Not seen: global variables, other functions that they call, the code of own quantities and of callable objects.
+    """
     digest = hashlib.sha256(of_system(task.system).encode())
-    for array in map(np.asarray, jax.tree.leaves(task.given)):
-        digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
-    said = [unknowns.names, unknowns.targets, [str(q) for q in task.objectives], [str(x.quantity) for x in task.limits]]
-    digest.update(repr([said, [(x.upper, x.lower) for x in task.limits], task.options]).encode())
-    for numbers in (unknowns.start, unknowns.lower, unknowns.upper):
-        digest.update(numbers.tobytes())
+    numbers = (unknowns.start, unknowns.lower, unknowns.upper, unknowns.logarithmic)
+    for array in map(np.asarray, (*jax.tree.leaves(task.given), *numbers)):
+        digest.update(_of_array(array))
+    digest.update(_said([unknowns.names, unknowns.targets, task.options]))
+    for leaf in jax.tree.leaves(task.options):
+        digest.update(_of_array(leaf))
+    for quantity in (*task.objectives, *((x.quantity, x.upper, x.lower) for x in task.limits)):
+        digest.update(_of_quantity(quantity))
     return digest.hexdigest()
+
+
+def _of_quantity(value: Any) -> bytes:
+    if isinstance(value, tuple):
+        return b"(" + b",".join(map(_of_quantity, value)) + b")"
+    if isinstance(value, frozenset):
+        # Of words, each process has an order of its own.
+        return _of_quantity(tuple(sorted(value, key=repr)))
+    if isinstance(value, CodeType):
+        return value.co_code + _said(value.co_names) + _of_quantity(value.co_consts)
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        inner = tuple(x for x in cells if not callable(x))
+        return _of_quantity((value.__qualname__, value.__code__, value.__defaults__, inner))
+    return _of_array(value) or _said(value)
+
+
+def _of_array(value: Any) -> bytes:
+    if not isinstance(value, (np.ndarray, jax.Array)):
+        return b""
+    array = np.asarray(value)
+    return f"{array.shape}{array.dtype}".encode() + array.tobytes()
+
+
+def _said(value: Any) -> bytes:
+    # What has no better representation shows its address.
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value)).encode()

@@ -25,7 +25,7 @@ from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
 from .progress import Lines, Progress, Watch
-from .starts import best_start
+from .starts import Tried, best_start
 from .store import Stored, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
 
@@ -99,9 +99,11 @@ class Search:
     folder: Any
     history: list[Iteration] = dataclasses.field(default_factory=list)
     begun: float = dataclasses.field(default_factory=time.perf_counter)
+    tried: Tried | None = None
+    """What several starts led to."""
 
     def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
-        posed, noise, tried = self.posed, self.posed.first_noise(), None
+        posed, noise = self.posed, self.posed.first_noise()
         problem = posed.problem(noise)
         z, free = jnp.asarray(posed.start), jnp.ones(len(posed.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
@@ -109,13 +111,14 @@ class Search:
             if resume:
                 stored = restored(self.folder, posed, state)
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
+                self.tried = stored.tried
                 if stored.stage is not None:
                     joining = Joining.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
                 if int(state.code) == lm.TOO_MANY:
                     state = state._replace(code=jnp.asarray(lm.RUNNING))
                 problem = posed.problem(noise)
             elif starts > 1:
-                z, tried = best_start(posed, problem, starts, seed, self.most)
+                z, self.tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
             elif any(cuts is not None for cuts in posed.cuts):
                 joining = Joining.begin(posed, problem, z)
@@ -134,7 +137,7 @@ class Search:
             problem, state, noise = self.last or (problem, state, noise)
         self.lines.end(status or lm.WORDS[int(state.code)])
         fit = finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
-        return dataclasses.replace(fit, tried=tried)
+        return dataclasses.replace(fit, tried=self.tried)
 
     def stored(self) -> Fit:
         """The fit as it was after the last iteration on the disk, without going on."""
@@ -146,7 +149,8 @@ class Search:
         if kept.stage is not None:
             state = Joining.restored(posed, problem, state, kept.stage, kept.pieces).whole()
         status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
-        return finished(posed, problem, state, status, kept.noise, kept.history)
+        fit = finished(posed, problem, state, status, kept.noise, kept.history)
+        return dataclasses.replace(fit, tried=kept.tried)
 
     last: Any = None
     """Problem, state and noise after the last iteration."""
@@ -189,7 +193,7 @@ class Search:
                     state = state._replace(code=jnp.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
                 if self.folder is not None:
-                    store(self.folder, self.posed, Stored(state, noise, tuple(self.history)))
+                    store(self.folder, self.posed, Stored(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
             found = estimated_noise(self.posed, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):

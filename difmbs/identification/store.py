@@ -1,8 +1,10 @@
 """The state of a search on disk, so that it can go on after any stop."""
 
+import dataclasses
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +18,22 @@ from ..files import replacing
 from . import levenberg_marquardt as lm
 from .pose import Posed
 from .progress import Iteration
+from .starts import Tried
 
 NAME = "state.npz"
 
 
 class Stored(NamedTuple):
-    """A search after an iteration; while a fit is in pieces, its stage and arrays of numbers that describe them."""
+    """A search after an iteration; while a fit is in pieces, its stage and arrays of numbers that describe them; of
+    several starts, what was tried.
+    """
 
     state: lm.State
     noise: dict[str, float]
     history: tuple[Iteration, ...]
     stage: int | None = None
     pieces: tuple[Any, ...] = ()
+    tried: Tried | None = None
 
 
 def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
@@ -39,6 +45,8 @@ def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
     with replacing(Path(folder) / NAME, force=True) as file:
         arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
         arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
+        if stored.tried is not None:
+            arrays |= {f"tried_{name}": x for name, x in dataclasses.asdict(stored.tried).items()}
         np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
 
 
@@ -51,7 +59,10 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         with np.load(path, allow_pickle=False) as file:
             rest = json.loads(file["rest"].tobytes())
             arrays = {name: file[name] for name in like._fields}
-            pieces = tuple(jnp.asarray(file[f"pieces_{i}"]) for i in range(len(file.files) - len(arrays) - 1))
+            count = sum(name.startswith("pieces_") for name in file.files)
+            pieces = tuple(jnp.asarray(file[f"pieces_{i}"]) for i in range(count))
+            of_tried = {n.removeprefix("tried_"): file[n] for n in file.files if n.startswith("tried_")}
+            tried = Tried(**of_tried) if of_tried else None
     except FileNotFoundError:
         raise FileError(f"{path} does not exist: there is nothing to resume.") from None
     except Exception as error:  # whatever a damaged archive raises
@@ -63,20 +74,21 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         )
     state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
     history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
-    return Stored(state, rest["noise"], history, rest["stage"], pieces)
+    return Stored(state, rest["noise"], history, rest["stage"], pieces, tried)
 
 
 def fingerprint(posed: Posed) -> str:
-    """Of all numbers and names of a fit."""
+    """Of all numbers and names of a fit; of what is only predicted, too."""
     digest = hashlib.sha256(of_system(posed.system).encode())
-    arrays = jax.tree.leaves((posed.params, posed.groups, [e.data for e in posed.experiments]))
-    for array in map(np.asarray, arrays):
+    noise, unknowns = posed.first_noise(), posed.unknowns
+    for array in map(np.asarray, jax.tree.leaves((posed.problem(noise), posed.weighted_validation(noise)))):
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
-    unknowns = posed.unknowns
-    text = [unknowns.names, unknowns.targets, posed.loss, posed.segments, [e.channels for e in posed.experiments]]
-    digest.update(repr([text, [group.program for group in posed.groups]]).encode())
-    for numbers in (unknowns.start, unknowns.lower, unknowns.upper, unknowns.prior_mean, unknowns.prior_deviation):
-        digest.update(numbers.tobytes())
+    groups = [(group.program, group.targets, group.members) for group in (*posed.groups, *posed.held_out)]
+    estimated = [[e.noise(name) is None for name in e.channels] for e in posed.experiments]
+    text = [unknowns.names, unknowns.targets, posed.loss, posed.segments, groups, estimated]
+    # What has no better representation shows its address.
+    digest.update(re.sub(r" at 0x[0-9a-f]+", "", repr(text)).encode())
+    digest.update(unknowns.start.tobytes())
     return digest.hexdigest()
 
 

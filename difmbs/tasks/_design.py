@@ -81,7 +81,10 @@ class DesignFile:
     def posed(self) -> Search:
         """The search before it begins."""
         with said_of_task(self.document):
-            return posed_search(self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments())
+            search = posed_search(self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments())
+        search.most = self.search.get("max_iterations", search.most)
+        search.tolerance = self.search.get("tolerance", search.tolerance)
+        return search
 
 
 def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) -> DesignFile:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import os
 import re
 import threading
@@ -23,6 +24,7 @@ from ._design import DesignFile, load_design
 from ._fit import FitFile, load_fit
 
 PARAMETERS, MANIFEST = "parameters.toml", "manifest.json"
+_RESULT = re.compile(r"parameters\.toml|model\.toml|covariance\.csv|report\.html|predictions-[\w.-]+\.csv")
 _KEYS = ("file", "starts", "status", "chi2", "objective", "degrees_of_freedom", "parameter", "noise", "limits")
 
 
@@ -48,9 +50,14 @@ class Folder:
         return (self.path / _state_of(self.task)).exists()
 
     def clear(self) -> None:
-        """Without what belongs to a search before."""
-        for name in (MANIFEST, _state_of(self.task)):
-            (self.path / name).unlink(missing_ok=True)
+        """Without what belongs to a search before, be it a fit or a design."""
+        states = [name for name in (STATE, EVALUATIONS) if (self.path / name).exists()]
+        # What the user put there does not stand beside a state.
+        values = [PARAMETERS] if states else []
+        inputs = {Path(document.path).resolve() for document in (self.task.document, self.task.model.document)}
+        for name in (*_written(self.path / MANIFEST), *values, *states, MANIFEST):
+            if (self.path / name).resolve() not in inputs:
+                (self.path / name).unlink(missing_ok=True)
 
     def watch(self, line: Iteration) -> None:
         """Writes the best values after each iteration."""
@@ -114,6 +121,15 @@ def stored(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fit 
     if (folder / STATE).exists():
         return load_fit(folder / file, allow_outside=allow_outside).stored(folder)
     return load_design(folder / file, allow_outside=allow_outside).stored(folder, starts)
+
+
+def _written(manifest: Path) -> list[str]:
+    """The files of results that a manifest lists; what is not named like one of them is left alone."""
+    try:
+        listed = json.loads(manifest.read_bytes())["written"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    return [x for x in listed if isinstance(x, str) and _RESULT.fullmatch(x)] if isinstance(listed, list) else []
 
 
 def _state_of(task: FitFile | DesignFile) -> str:
