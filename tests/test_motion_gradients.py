@@ -69,3 +69,28 @@ def test_gradients_forwards_backwards_and_by_differences(name, run):
     # The steps of an adaptive run change with the parameters, which its derivative leaves out.
     if "adaptive" not in run:
         assert np.abs(quotients(loss, at, 1e-4 * np.maximum(1, np.abs(at))) - backwards).max() <= 1e-7 * scale
+
+
+@pytest.mark.parametrize("solver", [diffrax.Tsit5(), diffrax.Dopri8()], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev])
+def test_derivatives_at_rest_with_adaptive_steps(solver, derivative):
+    """Where nothing moves there is no error, and still a disturbance must vibrate instead of grow."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0))
+    model.add("spring", mbs.SpringDamper(1.0, 400.0, 2.0), between=(model.ground.at(-1, 0, 0), mass))
+    system, times = model.assemble(), np.linspace(0, 2, 41)
+    run = lambda v: mbs.simulate(system, t1=2.0, saveat=times, solver=solver, params={"mass": {"velocity": v}})[
+        "mass.position.x"
+    ]
+    frequency = np.sqrt(400.0 - 1.0)
+    exact = np.exp(-times) * np.sin(frequency * times) / frequency
+    np.testing.assert_allclose(derivative(run)(0.0), exact, atol=0.02 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("solver", [diffrax.Tsit5(), mbs.GeneralizedAlpha()], ids=lambda s: type(s).__name__)
+def test_a_short_pulse_after_rest_is_not_missed(solver):
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0))
+    model.add("push", mbs.CoordinateLoad(mbs.Piecewise((1.0, 1.001, 1.002), (0, 50.0, 0))), on=mass.coordinate(0))
+    solution = mbs.simulate(model.assemble(), t1=2.0, saveat=[2.0], solver=solver, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(solution["mass.velocity.x"], [0.05], rtol=1e-5)

@@ -37,7 +37,7 @@ def copy_example(report: Report, name: str, out: str | None, force: bool) -> int
     folders = {folder.name: folder for folder in _folders()}
     if name not in folders:
         raise click.UsageError(f"there is no example '{name}'. {did_you_mean(name, folders)}")
-    files = [path for path in sorted(folders[name].rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in sorted(folders[name].rglob("*")) if path.is_file() and _is_source(path)]
     with output_folder(out or name, force=force) as folder:
         for path in files:
             target = folder / path.relative_to(folders[name])
@@ -49,10 +49,16 @@ def copy_example(report: Report, name: str, out: str | None, force: bool) -> int
     return 0
 
 
+def _is_source(path: Path) -> bool:
+    return not path.name.startswith(".") and path.suffix != ".pyc"
+
+
 def _first_command(folder: Path) -> str:
     tries = {"fit.toml": "identify", "design.toml": "optimize", "model.toml": "simulate"}
-    file, name = next((file, name) for file, name in tries.items() if (folder / file).exists())
-    return f"difmbs {name} {folder / file}"
+    for file, name in tries.items():
+        if (folder / file).exists():
+            return f"difmbs {name} {folder / file}"
+    return f"python {folder / 'fit.py'}"
 
 
 def _folders() -> list[Path]:
@@ -60,9 +66,10 @@ def _folders() -> list[Path]:
     package = Path(__file__).parent.parent
     inside, beside = package / "_examples", package.parent / "examples"
     root = inside if inside.is_dir() else beside
-    return sorted(path.parent for path in root.glob("*/model.toml"))
+    return sorted({path.parent for file in ("model.toml", "fit.py") for path in root.glob(f"*/{file}")})
 
 
 def _title(folder: Path) -> str:
-    """The first line of the model, a comment."""
-    return (folder / "model.toml").read_text().partition("\n")[0].lstrip("# ")
+    """The first line of the model, a comment, or of the script."""
+    file = folder / "model.toml"
+    return (file if file.exists() else folder / "fit.py").read_text().partition("\n")[0].strip('# ."')

@@ -170,9 +170,9 @@ def _explained(error: BaseException) -> tuple[int, str]:
     from .._errors import FileError, MismatchError, ModelError, ParameterError, SimulationError
 
     if isinstance(error, MismatchError):
-        return FAILED_CHECK, str(error)
+        return FAILED_CHECK, _as_options(error)
     if isinstance(error, FileError):
-        return (USAGE if error.output else BAD_INPUT), str(error)
+        return (USAGE if error.output else BAD_INPUT), _as_options(error)
     if isinstance(error, SimulationError):
         return (BAD_INPUT if error.status == "refused" else STOPPED), f"{_name()}: {error}"
     if isinstance(error, ModelError | ParameterError):
@@ -181,6 +181,11 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return FAULT, "there is not enough memory."
     first = (str(error).splitlines() or [""])[0][:200]
     return FAULT, f"unexpected {type(error).__name__}: {first} This is a fault of difmbs; --debug shows where."
+
+
+def _as_options(error: BaseException) -> str:
+    """With arguments of Python as options of the command line."""
+    return str(error).replace("with force.", "with --force.").replace("without resume.", "without --resume.")
 
 
 def _name() -> str:

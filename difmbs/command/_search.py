@@ -98,6 +98,8 @@ def search(report: Report, task: Any, options: Options, numbers: Callable[[Any],
         said = f"not converged ({result.status}); the best values so far are saved"
         if converged:
             said = f"the derivatives are wrong by {error:.2g}, relative; please report this"
+        if result.status == "max_iterations":
+            said += ". Raise max_iterations in [search]"
         click.echo(f"{options.name}: {said}.\nresume: {options.to_resume()}", err=True)
         found |= {"error": said, "resume": options.to_resume()}
     where = {"file": options.file, "out": options.out, "files": files, "seconds": seconds}

@@ -11,7 +11,7 @@ from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
 from ..system import System
-from .task import Task, evaluate
+from .task import Task, evaluate, violation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +88,8 @@ class Design:
             f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
-        lines += [
-            f"  {limit.of}: {value:.6g} ({limit})" for limit, value in zip(self.task.limits, self.limits, strict=True)
-        ]
+        for limit, value in zip(self.task.limits, self.limits, strict=True):
+            # A violation that is only rounding is none.
+            missed = ", which it does not meet" if float(violation(limit, value)) > 1e-6 else ""
+            lines.append(f"  {limit.of}: {value:.6g} ({limit}{missed})")
         return "\n".join(lines)

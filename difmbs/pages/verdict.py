@@ -239,6 +239,8 @@ def _validated(fit: Fit) -> Check:
     text = f"Validation: {_named(worst)} is predicted to {short(worst.rms, 3)} standard deviations of the noise"
     if worst.rms > 1.5 * max(own, 1.0):
         return Check(DOUBT, f"{text}, worse than what was fitted. The model does not hold where it was not fitted.")
+    if worst.rms > 2:
+        return Check(DOUBT, f"{text}, as badly as what was fitted.")
     return Check(GOOD, f"{text}, as well as what was fitted.")
 
 
