@@ -241,9 +241,14 @@ def after(problem: EndOfStep, state: State, u: Any, settles: bool) -> State:
 
 
 def error(solver: AbstractNewmark, system: System, h: Any, state: State, end: State) -> Any:
-    """The leading error of a step in q; as large as if it alone were judged."""
+    """The leading error of a step in q; as large as if it alone were judged.
+
+    After a jump of forces a keeps a part of them for some steps: what it does not have from the rate of v' counts too.
+    """
     c = solver.coefficients
-    position = h * h * (1 / 6 - c.beta - c.shift / 2) * (end.acceleration - state.acceleration)
+    change = end.acceleration - state.acceleration
+    left = h * state.drift - c.shift * change
+    position = h * h * ((1 / 6 - c.beta - c.shift / 2) * change + left / 2)
     rest = jnp.zeros(3 * state.v.size + state.multipliers.size, state.v.dtype)
     part = math.sqrt((rest.size + state.q.size) / state.q.size)
     return jnp.concatenate([part * system.rate(end.q, position), rest])
