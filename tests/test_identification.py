@@ -497,6 +497,7 @@ def test_loads_of_static_tests_leave_other_entries_alone():
         ({"mass.mass": mbs.Interval(3.0, 4.0, 2.0)}, r"lower = 4.0 must be less than upper = 2.0"),
         ({"mass.mass": mbs.Positive(3.0, prior=(1.0, 0.0))}, r"prior must be a mean and a standard deviation > 0"),
         ({"mass.*": mbs.Positive(3.0)}, r"mass.mass is given by 'mass.mass' and by 'mass.\*'"),
+        ({"load.load": mbs.Tied("mass.mass", factor=np.inf)}, r"factor and offset must be finite"),
         ({"load.load": mbs.Tied("nothing")}, r"'load.load' is tied to 'nothing', which is not an unknown"),
         ({"mass.origin[3]": mbs.Free(0.0)}, r"'mass.origin\[3\]': the parameter has shape \(3,\)"),
         ({"mass.origin[a]": mbs.Free(0.0)}, r"is not the name of a parameter"),
@@ -525,6 +526,12 @@ def test_wrong_unknowns_are_refused(change, message):
         (lambda: experiment(validation=True), "there is no experiment to fit"),
         (lambda: [experiment(), experiment()], "there are 2 experiments 'experiment'"),
         (lambda: experiment(weight=0.0), "weight must be > 0"),
+        (
+            lambda: mbs.Experiment(
+                np.array([0.0, 1e-9, 1.0]), {"u": np.zeros(3)}, {"u": mbs.Channel(noise=1, delay=0.1)}
+            ),
+            "two samples are only 1e-09 s apart",
+        ),
         (lambda: mbs.StaticTest({"u": [0.0]}, {"u": mbs.Channel(delay=0.1)}), "where nothing moves there is no delay"),
         (lambda: mbs.ModalTest({"frequency": [1.0]}, {"frequency": mbs.Channel(component=0)}), "leave out component"),
         (lambda: mbs.ModalTest({"freqency": [1.0]}), "a modal test has no 'freqency'. Did you mean 'frequency'"),

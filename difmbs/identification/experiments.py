@@ -22,6 +22,7 @@ from ..piecewise import Piecewise
 from ..statics import static_equilibrium
 from ..system import System
 
+_MOST_NODES = 1_000_000
 CHANNEL_PARAMETERS = ("gain", "bias", "delay")
 
 
@@ -357,6 +358,11 @@ class Motion(AbstractProgram):
         last = self.times[-1] - min(lower for lower, _ in spans)
         # Interpolation takes six of them.
         count = max(int(np.ceil((last - first) / (np.min(np.diff(self.times)) / 4))), 5)
+        if count > _MOST_NODES:
+            raise ParameterError(
+                f"to shift late signals by interpolation takes {count} times, because two samples are only "
+                f"{np.min(np.diff(self.times)):g} s apart. Leave one of them out."
+            )
         return first + (last - first) / count * np.arange(count + 1)
 
 

@@ -143,16 +143,9 @@ class Fit:
     @property
     def at_bounds(self) -> dict[str, str]:
         """The unknowns that ended at a bound, and at which."""
-        unknowns, numbers = self.posed.unknowns, self.numbers
-        close = lambda bound: (
-            np.isclose(numbers, bound, rtol=1e-12, atol=0) & np.isfinite(bound) & (unknowns.lower >= -np.inf)
-        )
-        lower = close(unknowns.lower) & ~((unknowns.lower == 0) & unknowns.logarithmic)
-        return {
-            n: "lower" if low else "upper"
-            for n, low, up in zip(self.names, lower, close(unknowns.upper), strict=True)
-            if low or up
-        }
+        z, lower = np.asarray(self.state.z), self.posed.scaling.inverse(self.posed.unknowns.lower)
+        held = np.diag(self.covariance) == 0
+        return {self.names[i]: "lower" if z[i] <= lower[i] else "upper" for i in np.flatnonzero(held)}
 
     def __str__(self) -> str:
         return "\n".join([*_table(self), "", *_remarks(self)])

@@ -170,6 +170,8 @@ class _Collected:
         if tied.to not in self.slots_of:
             raise ParameterError(f"'{key}' is tied to '{tied.to}', which is not an unknown. "
                                  f"{did_you_mean(tied.to, self.slots_of)}")  # fmt: skip
+        if not np.all(np.isfinite([tied.factor, tied.offset])):
+            raise ParameterError(f"'{key}': factor and offset must be finite, got {tied.factor} and {tied.offset}.")
         slots, found = self.slots_of[tied.to], entries_of(key, self.params)
         count = sum(entries.size for _, entries in found)
         if slots.shape[1] not in (1, count):
