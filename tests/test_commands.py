@@ -43,6 +43,7 @@ save_times = [0, 0.1, 0.2]
 ENDLESS = (
     FALLING.replace("t_end = 0.2", "t_end = 1e5")
     .replace("dt = 0.1", "dt = 1e-3")
+    .replace("save_times = [0, 0.1, 0.2]", "save_dt = 5e4")
     .replace("mass = 2", f"mass = {[1.0] * 2000}")
 )
 REDUNDANT = """schema = 1
@@ -272,7 +273,8 @@ def test_signals_end_a_compiled_program_at_once(tmp_path, number):
     start = time.perf_counter()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert time.perf_counter() - start < 3
+    # Far less if nothing else runs on the machine.
+    assert time.perf_counter() - start < 10
     assert said == f"stopped by {number.name}; nothing is left half written.\n"
     assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
 
