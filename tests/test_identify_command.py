@@ -229,7 +229,9 @@ def begin(folder):
     running = []
 
     def start(*arguments, cache=cache):
-        code = "from difmbs.command import main; main(prog_name='difmbs')"
+        # A shell lets what runs in the background, and all that it starts, ignore Ctrl-C.
+        listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{listening}; from difmbs.command import main; main(prog_name='difmbs')"
         settings = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_COMPILATION_CACHE_DIR": str(cache)}
         pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         running.append(subprocess.Popen([sys.executable, "-c", code, *arguments], env=settings, **pipes))
