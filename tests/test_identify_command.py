@@ -214,8 +214,6 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample")
 
 
-AT_ONCE = 10
-"""Seconds; far less if nothing else runs on the machine."""
 SLOW = "dt = 0.00005"
 """Some tenths of a second for an iteration."""
 
@@ -266,7 +264,7 @@ def test_signals_end_a_search_with_the_best_so_far(begin, command, out, state, n
     process.send_signal(number)
     start = time.perf_counter()
     printed, said = process.communicate(timeout=60)
-    assert time.perf_counter() - start < AT_ONCE
+    assert time.perf_counter() - start < 2
     assert process.returncode == 128 + number, said
     assert said.startswith(f"stopped by {number.name} after ")
     assert said.endswith(f"resume: difmbs {command} --resume\n")
@@ -283,7 +281,7 @@ def test_a_signal_while_compiling(begin, tmp_path):
     process.send_signal(signal.SIGINT)
     start = time.perf_counter()
     _, said = process.communicate(timeout=60)
-    assert time.perf_counter() - start < AT_ONCE
+    assert time.perf_counter() - start < 2
     assert process.returncode == 130
     assert said.endswith("stopped by SIGINT before the first iteration was finished.\n")
     assert [p.name for p in Path("fit").iterdir()] == [".lock"]

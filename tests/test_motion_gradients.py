@@ -87,10 +87,10 @@ def test_derivatives_at_rest_with_adaptive_steps(solver, derivative):
     np.testing.assert_allclose(derivative(run)(0.0), exact, atol=0.02 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("solver", [diffrax.Tsit5(), mbs.GeneralizedAlpha()], ids=lambda s: type(s).__name__)
-def test_a_short_pulse_after_rest_is_not_missed(solver):
+@pytest.mark.parametrize(("solver", "error"), [(diffrax.Tsit5(), 1e-5), (mbs.GeneralizedAlpha(), 1e-3)], ids=str)
+def test_a_short_pulse_after_rest_is_not_missed(solver, error):
     model = mbs.Model()
     mass = model.add("mass", mbs.Mass1D(1.0))
     model.add("push", mbs.CoordinateLoad(mbs.Piecewise((1.0, 1.001, 1.002), (0, 50.0, 0))), on=mass.coordinate(0))
     solution = mbs.simulate(model.assemble(), t1=2.0, saveat=[2.0], solver=solver, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(solution["mass.velocity.x"], [0.05], rtol=1e-3)
+    np.testing.assert_allclose(solution["mass.velocity.x"], [0.05], rtol=error)
