@@ -33,9 +33,7 @@ def identify(report: Report, file: str, **given: Any) -> int:
 
 
 def _numbers(fit: Any) -> dict[str, Any]:
-    import dataclasses
-
-    behaviour = lambda rows: [dataclasses.asdict(row) for row in rows]
+    behaviour = lambda rows: [row.numbers() for row in rows]
     return {
         "standard_errors": fit.standard_errors,
         "intervals": fit.interval(),

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from .._errors import ParameterError, did_you_mean
 from .._parameters import nest
@@ -52,7 +52,7 @@ class Fit:
     @property
     def numbers(self) -> np.ndarray:
         """The values in the order of the names."""
-        return np.asarray(self.posed.scaling.values(self.state.z))
+        return self.posed.scaling.values(np.asarray(self.state.z))
 
     @property
     def values(self) -> dict[str, float]:
@@ -118,7 +118,7 @@ class Fit:
         if not 0 < level < 1:
             raise ParameterError(f"level must be between 0 and 1, got {level}.")
         tail = 0.5 + level / 2
-        return float(stats.t.ppf(tail, self.degrees_of_freedom) if self.posed.estimated else stats.norm.ppf(tail))
+        return float(special.stdtrit(self.degrees_of_freedom, tail) if self.posed.estimated else special.ndtri(tail))
 
     def profile(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval outside of which chi^2 is larger by more than `level` allows, with all other unknowns at their

@@ -50,7 +50,7 @@ def taken_up(problem: Problem, state: lm.State, free: np.ndarray) -> tuple[int, 
     lengths = np.where(lengths > 0, lengths, 1)
     _, singular, rows = np.linalg.svd(R / lengths)
     kept = np.flatnonzero(singular > RANK)
-    slopes = problem.scaling.slopes(np.asarray(problem.scaling.values(state.z)))
+    slopes = problem.scaling.slopes(problem.scaling.values(np.asarray(state.z)))
     priors = (slopes * np.asarray(problem.prior_weight))[free] / lengths
     from_priors = np.sum((priors[:, None] * (rows[kept].T / singular[kept])) ** 2)
     return kept.size, float(kept.size - from_priors)

@@ -53,10 +53,10 @@ class Posed:
         return Problem(
             groups=groups,
             scaling=scaling,
-            lower=jnp.asarray(scaling.inverse(unknowns.lower)),
-            upper=jnp.asarray(scaling.inverse(unknowns.upper)),
-            prior_mean=jnp.asarray(np.where(known, unknowns.prior_mean, 0)),
-            prior_weight=jnp.asarray(np.where(known, 1 / unknowns.prior_deviation, 0)),
+            lower=floats(scaling.inverse(unknowns.lower)),
+            upper=floats(scaling.inverse(unknowns.upper)),
+            prior_mean=floats(np.where(known, unknowns.prior_mean, 0)),
+            prior_weight=floats(np.where(known, 1 / unknowns.prior_deviation, 0)),
             has_prior=bool(np.any(known)),
             loss=self.loss,
         )
@@ -68,7 +68,7 @@ class Posed:
 
     @property
     def start(self) -> np.ndarray:
-        return self.scaling.inverse(self.unknowns.start)
+        return floats(self.scaling.inverse(self.unknowns.start))
 
 
 def pose(
@@ -146,7 +146,12 @@ def _cuts(system: System, groups: Sequence[Group], experiments: Sequence[Abstrac
 
 
 def scaling_of(unknowns: Unknowns) -> Scaling:
-    return Scaling(jnp.asarray(unknowns.logarithmic), jnp.asarray(unknowns.scale))
+    return Scaling(unknowns.logarithmic, floats(unknowns.scale))
+
+
+def floats(x: Any) -> np.ndarray:
+    """As exact as JAX calculates at present."""
+    return np.asarray(x, jnp.result_type(float))
 
 
 def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, Any]) -> dict[Path, np.ndarray]:

@@ -70,7 +70,8 @@ class Scaling(eqx.Module):
     scale: Any
 
     def values(self, z: Any) -> Any:
-        return jnp.where(self.logarithmic, jnp.exp(jnp.where(self.logarithmic, z, 0)), self.scale * z)
+        xp = z.__array_namespace__()
+        return xp.where(self.logarithmic, xp.exp(xp.where(self.logarithmic, z, 0)), self.scale * z)
 
     def slopes(self, values: Any) -> Any:
         """d value / dz."""

@@ -105,7 +105,7 @@ class Search:
     def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
         posed, noise = self.posed, self.posed.first_noise()
         problem = posed.problem(noise)
-        z, free = jnp.asarray(posed.start), jnp.ones(len(posed.start), bool)
+        z, free = posed.start, np.ones(len(posed.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
         try:
             if resume:
@@ -115,7 +115,7 @@ class Search:
                 if stored.stage is not None:
                     joining = Joining.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
                 if int(state.code) == lm.TOO_MANY:
-                    state = state._replace(code=jnp.asarray(lm.RUNNING))
+                    state = state._replace(code=np.asarray(lm.RUNNING))
                 problem = posed.problem(noise)
             elif starts > 1:
                 z, self.tried = best_start(posed, problem, starts, seed, self.most)
@@ -142,7 +142,7 @@ class Search:
     def stored(self) -> Fit:
         """The fit as it was after the last iteration on the disk, without going on."""
         posed = self.posed
-        begun = lm.begin(posed.problem(posed.first_noise()), jnp.asarray(posed.start))
+        begun = lm.begin(posed.problem(posed.first_noise()), posed.start)
         kept = restored(self.folder, posed, begun)
         problem, state = posed.problem(kept.noise), kept.state
         code = lm.RUNNING if kept.stage is not None else int(state.code)
@@ -190,7 +190,7 @@ class Search:
                 step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
                 line = self._noted(problem, state.z, float(state.chi2), step, bool(state.accepted))
                 if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
-                    state = state._replace(code=jnp.asarray(lm.TOO_MANY))
+                    state = state._replace(code=np.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
                 if self.folder is not None:
                     store(self.folder, self.posed, Stored(state, noise, tuple(self.history), tried=self.tried))
@@ -202,7 +202,7 @@ class Search:
             state = lm.begin(problem, state.z)
 
     def _noted(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
-        values = tuple(np.asarray(problem.scaling.values(z)).tolist())
+        values = tuple(problem.scaling.values(np.asarray(z)).tolist())
         seconds = time.perf_counter() - self.begun
         line = Iteration(len(self.history), chi2, step, accepted, values, seconds)
         self.history.append(line)
@@ -223,7 +223,7 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
 
 def _why(posed: Posed, problem: Problem) -> str:
     """Which experiment could not be simulated with the start values."""
-    values = problem.scaling.values(jnp.asarray(posed.start))
+    values = problem.scaling.values(posed.start)
     for group in problem.groups:
         predicted = group.predict(values)
         for row, member in enumerate(group.members):
@@ -257,8 +257,8 @@ def finished(
         # The search ended before it came to that.
         noise = estimated_noise(posed, problem, state, noise)
         problem = posed.problem(noise)
-        state = lm.one_iteration(problem, lm.begin(problem, state.z), jnp.ones(state.z.size, bool))
-    numbers = np.asarray(problem.scaling.values(state.z))
+        state = lm.one_iteration(problem, lm.begin(problem, state.z), np.ones(state.z.size, bool))
+    numbers = problem.scaling.values(np.asarray(state.z))
     slopes = problem.scaling.slopes(numbers)
     R = np.asarray(state.R)
     found = identifiable(posed, problem, state.z, R, numbers, slopes)
@@ -301,7 +301,7 @@ def identifiable(
     def same(values: np.ndarray) -> float:
         nonlocal here
         here = np.asarray(_predictions(problem, z)) if here is None else here
-        there = np.asarray(_predictions(problem, jnp.asarray(problem.scaling.inverse(values))))
+        there = np.asarray(_predictions(problem, problem.scaling.inverse(values)))
         return float(np.nanmax(np.abs(there - here))) if np.all(np.isfinite(there)) else np.inf
 
     return analyse(posed.unknowns.names, R, numbers, slopes, same)

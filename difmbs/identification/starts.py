@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from .._errors import SimulationError
 from . import levenberg_marquardt as lm
@@ -48,6 +47,9 @@ def drawn(unknowns: Unknowns, scaling: Scaling, count: int, seed: int) -> np.nda
     reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
     lower = np.where(np.isfinite(lower), lower, first - reach)
     upper = np.where(np.isfinite(upper), upper, first + reach)
+    # Here, because it takes half a second to import.
+    from scipy.stats.qmc import LatinHypercube
+
     # Spread more evenly than independent draws.
-    places = stats.qmc.LatinHypercube(first.size, rng=seed).random(count - 1)
+    places = LatinHypercube(first.size, rng=seed).random(count - 1)
     return np.concatenate([first[None], lower + (upper - lower) * places])

@@ -1,9 +1,11 @@
 """How far the result of a fit may be off: covariance, intervals, and whether the residuals look like noise."""
 
 import dataclasses
+import functools
+from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 from scipy.linalg import solve_triangular
 
 from .identifiability import Identifiability
@@ -52,7 +54,7 @@ class Residuals:
     `count` samples; `rms`; `chi2`, the sum of squares; `normality`: the probability of so unusual a distribution if
     they were normally distributed; `autocorrelation` from one sample to the next; `whiteness`: the probability of so
     much of it if they were independent; `fit`: 100 % less the part of the signal, as root of mean squares, that is not
-    explained.
+    explained; `weighted`: the residuals themselves.
     """
 
     experiment: str
@@ -61,10 +63,24 @@ class Residuals:
     noise: float
     rms: float
     chi2: float
-    normality: float
     autocorrelation: float
     whiteness: float
     fit: float
+    weighted: np.ndarray = dataclasses.field(repr=False, compare=False)
+
+    def numbers(self) -> dict[str, Any]:
+        """All but the residuals themselves, by name."""
+        names = [field.name for field in dataclasses.fields(self) if field.name != "weighted"]
+        return {name: getattr(self, name) for name in (*names, "normality")}
+
+    @functools.cached_property
+    def normality(self) -> float:
+        if self.count < 20 or not self.rms > 0:
+            return 1.0
+        # Here, because it takes half a second to import.
+        from scipy.stats import normaltest
+
+        return float(normaltest(self.weighted).pvalue)
 
     @property
     def remark(self) -> str:
@@ -102,8 +118,8 @@ def residuals_of(
         float(np.median(1 / weights[counts])),
         rms,
         float(np.sum(kept**2)),
-        float(stats.normaltest(kept).pvalue) if n >= 20 and rms > 0 else 1.0,
         together,
-        float(2 * stats.norm.sf(abs(together) * np.sqrt(max(pairs.size, 1)))),
+        float(2 * special.ndtr(-abs(together) * np.sqrt(max(pairs.size, 1)))),
         float(100 * (1 - missed / signal)) if signal > 0 else np.nan,
+        kept,
     )

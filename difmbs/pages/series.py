@@ -2,7 +2,6 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from scipy import stats
 
 from ..identification.experiments import Experiment
 from .drawing import DATA, FIT, HELD_OUT, QUIET, Drawing, chosen, dots, label, line, new_figure, style
@@ -126,7 +125,7 @@ def _distribution(axes: Axes, off: np.ndarray) -> None:
     bins = int(np.clip(np.sqrt(off.size) * 1.5, 8, 40))
     axes.hist(np.clip(off / rms, -4, 4), bins=bins, range=(-4, 4), density=True, color="#c9d3dd")
     x = np.linspace(-4, 4, 81)
-    axes.plot(x, stats.norm.pdf(x), color=FIT, lw=1.2)
+    axes.plot(x, np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi), color=FIT, lw=1.2)
     beyond = int(np.sum(np.abs(off) > 4 * rms))
     more = f", {beyond} beyond" if beyond else ""
     axes.set_xlabel(f"residual / {short(rms, 3)} σ{more}")

@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ..identification.fit import Fit
 from ..identification.uncertainty import Residuals
@@ -106,7 +106,7 @@ def _chi2(fit: Fit) -> list[Check]:
     share = fit.degrees_of_freedom / max(sum(r.count for r in fit.residuals), 1)
     total, free = sum(r.chi2 for r in judged), share * sum(r.count for r in judged)
     each = f"chi² is {short(total / free, 3)} for each degree of freedom"
-    if stats.chi2.sf(total, free) < SUSPICIOUS:
+    if special.chdtrc(free, total) < SUSPICIOUS:
         worst = max(judged, key=lambda r: r.rms)
         found.append(
             Check(
@@ -115,7 +115,7 @@ def _chi2(fit: Fit) -> list[Check]:
                 "model lacks something or the noise is larger than said; the standard errors are too small until then.",
             )
         )
-    elif stats.chi2.cdf(total, free) < SUSPICIOUS:
+    elif special.chdtr(free, total) < SUSPICIOUS:
         found.append(
             Check(
                 KNOWN,
