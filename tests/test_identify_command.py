@@ -109,6 +109,23 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
+def test_check_says_what_kind_of_file_it_is(folder):
+    fit, design = run("check", "fit.toml").stdout, run("check", "design.toml").stdout
+    assert fit.startswith("fit.toml is a fit file: 2 unknowns, 1 experiment, 151 samples\nmodel.toml is a model file: ")
+    assert design.startswith("design.toml is a design file: 1 unknown, 1 objective, 1 limit\nmodel.toml is a model f")
+    assert "3 degrees of freedom" in fit
+    said = json.loads(run("check", "fit.toml", "--json").stdout)
+    assert (said["kind"], said["file"], said["model"]) == ("fit", "fit.toml", "model.toml")
+    assert said["unknowns"] == {"spring.stiffness": 500, "spring.damping": 5}
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(text.replace("column", "colum"))
+    assert "there is no 'colum'. Did you mean 'column'" in run("check", "fit.toml", code=3).stderr
+    Path("inner").mkdir()
+    Path("inner/fit.toml").write_text(text.replace('"model.toml"', '"../model.toml"').replace("drop_t", "../drop_t"))
+    assert "is outside of the file's folder" in run("check", "inner/fit.toml", code=3).stderr
+    run("check", "inner/fit.toml", "--allow-outside")
+
+
 def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
     run("identify", "fit.toml", "--starts", "3", "-q")
     page = Path("fit/report.html").read_bytes()

@@ -22,14 +22,17 @@ def identify(report: Report, file: str, **given: Any) -> int:
 
     options = Options("identify", file, **given)
     task = load_fit(file, allow_outside=options.allow_outside)
+    report.say(f"{file}: {summary(task)}")
+    return search(report, task, options, _numbers)
+
+
+def summary(task: Any) -> str:
+    """What there is in a fit."""
     held_out = sum(e.validation for e in task.experiments)
     samples = sum(data.size for e in task.experiments for data in e.data.values())
     validation = f" ({held_out} of them only predicted)" if held_out else ""
-    report.say(
-        f"{file}: {counted(task.unknown_numbers, 'unknown')}, {counted(task.experiments, 'experiment')}{validation}, "
-        f"{samples} samples"
-    )
-    return search(report, task, options, _numbers)
+    unknowns, experiments = counted(task.unknown_numbers, "unknown"), counted(task.experiments, "experiment")
+    return f"{unknowns}, {experiments}{validation}, {samples} samples"
 
 
 def _numbers(fit: Any) -> dict[str, Any]:
