@@ -114,6 +114,11 @@ def test_check_says_what_kind_of_file_it_is(folder):
     assert fit.startswith("fit.toml is a fit file: 2 unknowns, 1 experiment, 151 samples\nmodel.toml is a model file: ")
     assert design.startswith("design.toml is a design file: 1 unknown, 1 objective, 1 limit\nmodel.toml is a model f")
     assert "3 degrees of freedom" in fit
+    head, first, *rest = Path("drop_test.csv").read_text().splitlines(keepends=True)
+    Path("holes.csv").write_text(head + first.partition(",")[0] + ",\n" + "".join(rest))
+    holes = Path("fit.toml").read_text().replace("drop_test.csv", "holes.csv") + "missing = true\n"
+    Path("holes.toml").write_text(holes)
+    assert ", 150 samples\n" in run("check", "holes.toml").stdout
     said = json.loads(run("check", "fit.toml", "--json").stdout)
     assert (said["kind"], said["file"], said["model"]) == ("fit", "fit.toml", "model.toml")
     assert said["unknowns"] == {"spring.stiffness": 500, "spring.damping": 5}

@@ -27,9 +27,11 @@ def identify(report: Report, file: str, **given: Any) -> int:
 
 
 def summary(task: Any) -> str:
-    """What there is in a fit."""
+    """What there is in a fit; samples that are missing do not count."""
+    import numpy as np
+
     held_out = sum(e.validation for e in task.experiments)
-    samples = sum(data.size for e in task.experiments for data in e.data.values())
+    samples = sum(int(np.sum(np.isfinite(data))) for e in task.experiments for data in e.data.values())
     validation = f" ({held_out} of them only predicted)" if held_out else ""
     unknowns, experiments = counted(task.unknown_numbers, "unknown"), counted(task.experiments, "experiment")
     return f"{unknowns}, {experiments}{validation}, {samples} samples"
