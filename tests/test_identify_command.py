@@ -171,6 +171,30 @@ def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
     assert numeric("fit", NUMERIC[:4]) == numeric("whole", NUMERIC[:4])
 
 
+@pytest.mark.parametrize(
+    ("scale", "asked"),
+    [
+        (1e3, "is 1055 times what the start values predict: in millimetres or the like? Then the channel needs scale = 1"),
+        (1e-3, "predict: in thousands of the SI unit? Then the channel needs scale = 1"),
+        (57.0, "predict: in degrees? Then the channel needs scale = 0.99"),
+        (10.0, None),
+    ],
+    ids=["millimetres", "kilo", "degrees", "ten"],
+)
+def test_data_in_other_units(folder, monkeypatch, scale, asked):
+    if scale != 1e3:
+        monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(f"{text}scale = {scale}\n[search]\nmax_iterations = 2\n")
+    said = json.loads(run("identify", "fit.toml", "--json", code=5).stdout)
+    assert len(said["hints"]) == (asked is not None)
+    if asked is not None:
+        assert asked in said["hints"][0]
+    if scale == 1e3:
+        assert "in millimetres or the like?" in Path("fit/report.html").read_text()
+        assert asked in run("identify", "fit.toml", "--force", code=5).stdout
+
+
 def test_optimize(folder):
     result = run("optimize", "design.toml", "--check-gradient")
     for part in ("1 unknown, 1 objective, 1 limit", "spring.damping", "converged after", "derivatives differ by"):

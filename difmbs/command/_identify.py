@@ -45,6 +45,7 @@ def _numbers(fit: Any) -> dict[str, Any]:
         "chi2": fit.chi2,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "noise": fit.noise,
+        "hints": fit.hints,
         "residuals": behaviour(fit.residuals),
         "validation": behaviour(fit.validation),
     }
