@@ -257,7 +257,9 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     assert said.endswith("(line 24)\n")
     Path("model.toml").write_text(Path("model.toml").read_text().replace("dt = 0.005", "max_steps = 2"))
     said = run("identify", "fit.toml", "--force", code=3).stderr
-    assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample")
+    assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample 1 ")
+    assert "of 'height' on: the simulation stopped at t = " in said
+    assert ": the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver." in said
 
 
 SLOW = "dt = 0.00005"
