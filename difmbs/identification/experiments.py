@@ -174,17 +174,21 @@ class Experiment(AbstractExperiment):
         channels: Mapping[str, Channel],
         *,
         time: str = "t",
+        time_scale: float = 1.0,
         inputs: Mapping[str, Any] | None = None,
         **rest: Any,
     ) -> "Experiment":
         """A motion from a file of comma-separated values.
 
         **Arguments:** `path` of the file, whose first row names the columns; `channels`: how its columns were measured;
-        `time`: the column of times [s]; `inputs`: functions of time as in `Experiment`, or the names of their columns;
-        the others as in `Experiment`, which gets the name of the file.
+        `time`: the column of times; `time_scale` turns them into seconds; `inputs`: functions of time as in
+        `Experiment`, or the names of their columns; the others as in `Experiment`, which gets the name of the file.
         """
-        table = read_table(path, time=time, missing="drop")
-        times, known = table.column(time), {"name": FilePath(path).stem} | rest
+        table, known = read_table(path, time=time, missing="drop"), {"name": FilePath(path).stem} | rest
+        scale = as_array(time_scale)
+        if not is_numbers(scale) or scale.shape != () or not 0 < scale < np.inf:
+            raise ParameterError(f"experiment '{known['name']}': time_scale must be > 0, got {show(time_scale)}.")
+        times = table.column(time) * float(scale)
         data = {name: column_of(table, how.column or name, how.missing) for name, how in channels.items()}
         points = {
             key: (times, column_of(table, what)) if isinstance(what, str) else what
