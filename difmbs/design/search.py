@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from .._arguments import check_number, check_system, check_whole
+from .._arguments import check_number, check_system, check_times, check_whole, output_times
 from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
@@ -54,7 +54,7 @@ def optimize(
     `unknowns`: by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when
     objective and limits change by less, relative; `starts`: so many starts are compared, the first one as given, the
     others at random in the ranges, and the search goes on from the best three; `folder`, `resume`, `progress`,
-    `watch`: as in `identify`; the others: as in `simulate`.
+    `watch`: as in `identify`; `saveat`: the output times, None: 101 of them; the others: as in `simulate`.
 
     Ctrl-C ends it with the best design so far.
     """
@@ -85,9 +85,6 @@ def posed_search(
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
     _check_for_designs(unknowns)
-    saveat = options["saveat"]
-    plain = saveat is not None and not isinstance(saveat, diffrax.SaveAt)
-    times = tuple(np.asarray(saveat, float).tolist()) if plain else saveat
     paths = {*found.fixed, *(t.path for t in found.targets)}
     task = Task(
         system,
@@ -96,9 +93,20 @@ def posed_search(
         found.targets,
         objectives,
         tuple(limits),
-        tuple(sorted({**options, "saveat": times}.items())),
+        tuple(sorted({**options, "saveat": _times(**options)}.items())),
     )
     return Search(task, found)
+
+
+def _times(saveat: Any, t0: Any, t1: Any, dt: Any, **_: Any) -> tuple[float, ...] | None:
+    """The output times, as a part of what is compiled."""
+    if isinstance(saveat, diffrax.SaveAt):
+        raise ParameterError(
+            "optimize compares designs at given times: pass them as saveat, for example np.linspace(0, 5, 501), "
+            "instead of a diffrax.SaveAt."
+        )
+    t0, t1, _ = check_times(t0, t1, dt)
+    return None if saveat is None else output_times(saveat, t0, t1)
 
 
 def _checked(tolerance: Any) -> float:
