@@ -115,6 +115,22 @@ def test_limits_hold(limit, expected):
     assert f"at most {limit.upper:g}" in str(design)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_limits_of_any_size_hold(size):
+    """x0 at most 1, of a start at 3: in tiny numbers no violation is rounding, in huge ones rounding is no violation."""
+    of = lambda solution: size * solution["place"][0]
+    more = lambda solution: size * (solution["place"][0] - 1)
+    for limit in (mbs.Limit(of, upper=size), mbs.Limit(more, upper=0.0)):
+        design = optimize(mbs.Final("place", weight=-1.0), PLACE, limits=[limit])
+        assert design.values["free.position"] == pytest.approx(1.0, abs=1e-6)
+        assert design.met == (True,)
+        assert "does not meet" not in str(design)
+    both = [mbs.Limit(of, upper=size), mbs.Limit(of, lower=2 * size)]
+    design = optimize(mbs.Final("place"), PLACE, limits=both, max_iterations=5)
+    assert not all(design.met)
+    assert "does not meet" in str(design)
+
+
 def test_lower_limits_hold():
     design = optimize(mbs.Final("place"), PLACE, limits=[mbs.Limit(mbs.Maximum("place"), lower=1.5)])
     assert design.values["free.position"] == pytest.approx(-0.5, abs=1e-6)

@@ -21,7 +21,7 @@ from .design import Design
 from .objectives import AbstractQuantity, Limit, check_quantity, names_of
 from .program import Program
 from .store import Interruption, Log
-from .task import Task, evaluate, split, values_at, violation
+from .task import Task, evaluate, split, unit_of, values_at, violation
 
 
 def optimize(
@@ -127,6 +127,10 @@ def _check_for_designs(unknowns: Mapping[str, Any]) -> None:
             raise ParameterError(f"'{key}': own=True is for experiments, and a design has none. Leave it out.")
 
 
+_SLACK = 1e-7
+"""Of a limit, relative: a violation that is only rounding does not count."""
+
+
 class _Nothing(Exception):  # noqa: N818 (not an error)
     """There is nothing left to be gained."""
 
@@ -147,6 +151,8 @@ class Search:
     status: str = "interrupted"
     """How the search ended that found it."""
     sizes: list[int] = dataclasses.field(default_factory=list)
+    scales: tuple[float, ...] = ()
+    """What a violation of each limit is compared with where the bound is 0."""
     compared: int = 0
     """So many starts were only simulated."""
 
@@ -181,6 +187,7 @@ class Search:
             tuple(values[count : count + len(self.task.limits)]),
             tuple(self.history),
             self.log.evaluations + self.compared,
+            tuple(over <= _SLACK for over in self._violations(entries)),
         )
 
     def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
@@ -216,11 +223,8 @@ class Search:
         values = [float(np.max(x)) for x in entries]
         count = len(self.task.objectives)
         objective = sum(values[:count])
-        over = max(
-            (float(violation(*pair)) for pair in zip(self.task.limits, entries[count:], strict=False)), default=0.0
-        )
-        # A violation that is only rounding does not count.
-        key = (over if over > 1e-6 else 0.0, objective)
+        over = max(self._violations(entries), default=0.0)
+        key = (0.0 if over <= _SLACK else over, objective)
         better = np.isfinite(objective) and (self.best is None or key < self.best[:2])
         step = 0.0 if self.best is None else float(np.max(np.abs(z - self.best[2])))
         if better:
@@ -239,6 +243,17 @@ class Search:
         ):
             raise _Nothing
 
+    def _violations(self, entries: list[np.ndarray]) -> list[float]:
+        """Of each limit, relative."""
+        pairs = zip(self.task.limits, entries[len(self.task.objectives) :], strict=False)
+        return [float(violation(*pair, scale)) for pair, scale in zip(pairs, self.scales, strict=True)]
+
+    def _scales(self, z: np.ndarray) -> tuple[float, ...]:
+        """The sizes of the limited quantities at the start; where they are 0, of their slopes."""
+        first, last = len(self.task.objectives), len(self.task.objectives) + len(self.task.limits)
+        largest = [[float(np.max(np.abs(x))) for x in rows[first:last]] for rows in self._at(z)]
+        return tuple(map(unit_of, *largest))
+
     def _from(self, z: np.ndarray) -> str:
         """One search; returns how it ended."""
         task, count = self.task, len(self.task.objectives)
@@ -246,6 +261,7 @@ class Search:
             raise SimulationError(
                 "the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why."
             )
+        self.scales = self.scales or self._scales(z)
         self._note(z)
         last = count + len(task.limits)
         if task.approaches:
