@@ -176,7 +176,13 @@ def test_an_early_stop_keeps_what_was_reached(run, file):
 
 def test_check_counts_and_warns(run, file, falling):
     said = run("check", falling).output
-    for part in ("is a model file: bodies: 1", "1 coordinates", "1 degrees of freedom", "sensors: place, turn", "t_end = 0.2, dt = 0.1"):
+    for part in (
+        "is a model file: bodies: 1",
+        "1 coordinates",
+        "1 degrees of freedom",
+        "sensors: place, turn",
+        "t_end = 0.2, dt = 0.1",
+    ):
         assert part in said
     path = file(REDUNDANT, "redundant.toml")
     result = run("check", path, code=6)

@@ -295,5 +295,8 @@ def test_wrong_limits_are_refused(make, message):
 
 
 def test_a_start_that_cannot_be_simulated_is_named():
-    with pytest.raises(mbs.SimulationError, match="the motion of the start cannot be simulated to its end"):
+    message = "the motion of the start cannot be simulated to its end: it stopped at t = .*: the forces are not finite"
+    with pytest.raises(mbs.SimulationError, match=message):
         optimize(mbs.MeanSquare("x"), {"spring.stiffness": mbs.Interval(1e14, 1.0, 1e15)})
+    with pytest.raises(mbs.SimulationError, match="has an objective or a limit that is not a finite number"):
+        optimize(only_left, PLACE)

@@ -142,7 +142,9 @@ def test_a_fit_file_says_what_python_would(folder):
 
 def test_times_in_milliseconds(folder):
     pushes = "s,ms,push\n0,0,1\n0.5,500,2\n"
-    text = FIT.replace("t0 = -0.5", "time_scale = 1e-3").replace('"force", scale = 2', '"push", file = "push.csv", time = "ms"')
+    text = FIT.replace("t0 = -0.5", "time_scale = 1e-3").replace(
+        '"force", scale = 2', '"push", file = "push.csv", time = "ms"'
+    )
     own = text.replace('time = "ms"', 'time = "s", time_scale = 1')
     run = "time,x_mm,y,force\n0,1,0,5\n100,,0,6\n200,3,0,7\n"
     for changed in (text, own):

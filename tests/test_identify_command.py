@@ -174,7 +174,10 @@ def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("scale", "asked"),
     [
-        (1e3, "is 1055 times what the start values predict: in millimetres or the like? Then the channel needs scale = 1"),
+        (
+            1e3,
+            "is 1055 times what the start values predict: in millimetres or the like? Then the channel needs scale = 1",
+        ),
         (1e-3, "predict: in thousands of the SI unit? Then the channel needs scale = 1"),
         (57.0, "predict: in degrees? Then the channel needs scale = 0.99"),
         (10.0, None),

@@ -50,7 +50,10 @@ BAD = {
     "header only": ("t,x\n", "has no numbers, only the names of columns"),
     "one row": ("t,x\n0,1\n", "one row of numbers; a time series needs two"),
     "no header": ("0,1\n1,2\n", r"row 1 has numbers; it must name the columns"),
-    "names in a comment": ("# t,x\n0,1\n", r"row 2 has numbers; it must name the columns.* Names in a line that begins"),
+    "names in a comment": (
+        "# t,x\n0,1\n",
+        r"row 2 has numbers; it must name the columns.* Names in a line that begins",
+    ),
     "only comments": ("# t\n#\n", "is empty"),
     "comment below": ("t,x\n0,1\n# end\n", "row 3 has 1 cells"),
     "text after comments": ("#\n#\nt,x\n0,1\n1,two\n", "row 5, column 'x': 'two' is not a number"),

@@ -258,15 +258,23 @@ class Search:
         """One search; returns how it ended."""
         task, count = self.task, len(self.task.objectives)
         if not np.all(np.isfinite(np.concatenate(self._at(z)[0]))):
-            raise SimulationError(
-                "the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why."
-            )
+            raise SimulationError(f"the motion of the start {self._lacking(z)}")
         self.scales = self.scales or self._scales(z)
         self._note(z)
         last = count + len(task.limits)
         if task.approaches:
             z = self._descended(z, range(last, last + count))[0]
         return self._descended(z, range(count))[1]
+
+    def _lacking(self, z: np.ndarray) -> str:
+        """Why there are no objectives and limits, in the words of `simulate`."""
+        try:
+            solution = self.task.motion(jnp.asarray(z), throw=True)
+        except SimulationError as error:
+            return f"cannot be simulated to its end: it {error}"
+        if solution.status == "event":
+            return f"ends at t = {float(solution.stats['time']):.6g} by an event, before the last output time."
+        return "has an objective or a limit that is not a finite number."
 
     def _descended(self, z: np.ndarray, goals: range) -> tuple[np.ndarray, str]:
         """From z to where the sum of some of the quantities is least."""

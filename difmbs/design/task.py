@@ -11,6 +11,7 @@ from .._parameters import Path
 from .._simulate import simulate
 from ..identification.problem import Scaling, put
 from ..identification.unknowns import Target
+from ..solution import Solution
 from ..system import System
 from .objectives import Limit, entries_of
 
@@ -28,11 +29,14 @@ class Task(eqx.Module):
 
     def entries(self, z: Any) -> tuple[Any, ...]:
         """For each of the quantities the numbers whose largest counts."""
+        solution = self.motion(z, throw=False)
+        return tuple(entries_of(q, solution) for q in self.quantities)
+
+    def motion(self, z: Any, *, throw: bool) -> Solution:
         values, given = self.scaling.values(z), dict(self.given)
         for target in self.targets:
             given[target.path] = put(given[target.path], target, values[jnp.asarray(target.slots[0])])
-        solution = simulate(self.system.with_values(given), throw=False, **dict(self.options))
-        return tuple(entries_of(q, solution) for q in self.quantities)
+        return simulate(self.system.with_values(given), throw=throw, **dict(self.options))
 
     @property
     def approaches(self) -> tuple[Any, ...]:

@@ -131,9 +131,7 @@ def _header(path: Any, row: int, line: str) -> list[str]:
     return names
 
 
-def _numbers(
-    path: Any, names: list[str], lines: Iterator[tuple[int, str]], first: int, may_miss: bool
-) -> np.ndarray:
+def _numbers(path: Any, names: list[str], lines: Iterator[tuple[int, str]], first: int, may_miss: bool) -> np.ndarray:
     numbers = array("d")
     for row, line in lines:
         plain = _PLAIN.fullmatch(line)
