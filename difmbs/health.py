@@ -52,10 +52,13 @@ class Health:
         scale = np.abs(self.energy - self.energy[0]).max() + np.abs(self.energy[0])
         share = self.balance / scale if scale else 0
         start, end = self.energy[[0, -1]]
-        lines.append(
-            f"energy: {start:.6g} J at the start, {end:.6g} J at the end, {self.work[-1]:.6g} J of work; balance "
-            f"within {self.balance:.2g} J ({share:.1g} of it), outputs good for {self.quadrature:.1g} J"
-        )
+        known = f"the work is known to {self.quadrature:.1g} J from these outputs"
+        lines += [
+            f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)",
+            f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
+            f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the "
+            f"energy ({known if np.isfinite(self.quadrature) else 'there are too few outputs to know the work'})",
+        ]
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)
 

@@ -176,7 +176,13 @@ def test_an_early_stop_keeps_what_was_reached(run, file):
 
 def test_check_counts_and_warns(run, file, falling):
     said = run("check", falling).output
-    for part in ("bodies: 1", "1 coordinates", "1 degrees of freedom", "sensors: place, turn", "t_end = 0.2, dt = 0.1"):
+    for part in (
+        "is a model file: bodies: 1",
+        "1 coordinates",
+        "1 degrees of freedom",
+        "sensors: place, turn",
+        "t_end = 0.2, dt = 0.1",
+    ):
         assert part in said
     path = file(REDUNDANT, "redundant.toml")
     result = run("check", path, code=6)
@@ -196,7 +202,7 @@ def test_check_counts_and_warns(run, file, falling):
     ("arguments", "code", "message"),
     [
         (["chek", "m.toml"], 2, "No such command 'chek'"),
-        (["check"], 2, "Missing argument 'MODEL'"),
+        (["check"], 2, "Missing argument 'FILE'"),
         (["check", "none.toml"], 3, "none.toml cannot be read: No such file"),
         (["check", "."], 3, ". is a folder"),
         (["check", "bad.toml"], 3, "bad.toml: mass_1d 'm': mass = -2.0 must be > 0. (item 1, line 3)"),

@@ -115,6 +115,22 @@ def test_limits_hold(limit, expected):
     assert f"at most {limit.upper:g}" in str(design)
 
 
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_limits_of_any_size_hold(size):
+    """x0 at most 1, of a start at 3: no violation of a tiny bound is rounding, rounding of a huge one is none."""
+    of = lambda solution: size * solution["place"][0]
+    more = lambda solution: size * (solution["place"][0] - 1)
+    for limit in (mbs.Limit(of, upper=size), mbs.Limit(more, upper=0.0)):
+        design = optimize(mbs.Final("place", weight=-1.0), PLACE, limits=[limit])
+        assert design.values["free.position"] == pytest.approx(1.0, abs=1e-6)
+        assert design.met == (True,)
+        assert "does not meet" not in str(design)
+    both = [mbs.Limit(of, upper=size), mbs.Limit(of, lower=2 * size)]
+    design = optimize(mbs.Final("place"), PLACE, limits=both, max_iterations=5)
+    assert not all(design.met)
+    assert "does not meet" in str(design)
+
+
 def test_lower_limits_hold():
     design = optimize(mbs.Final("place"), PLACE, limits=[mbs.Limit(mbs.Maximum("place"), lower=1.5)])
     assert design.values["free.position"] == pytest.approx(-0.5, abs=1e-6)
@@ -210,7 +226,6 @@ def scaled(factor):
     return lambda solution: factor * solution["x"][-1]
 
 
-@pytest.mark.filterwarnings("ignore:A JAX array is being set as static")
 def test_tasks_that_differ_in_anything_are_told_apart():
     from difmbs.design.search import posed_search
     from difmbs.design.store import _fingerprint
@@ -225,7 +240,7 @@ def test_tasks_that_differ_in_anything_are_told_apart():
     functions = [scaled(1.0), scaled(2.0), scaled(np.ones(2000)), scaled(np.linspace(0, 1, 2000))]
     functions += [lambda s: s["x"][0], lambda s: s["x"][1], lambda s: jnp.sin(s["x"][0]), lambda s: jnp.cos(s["x"][0])]
     found = [of(quantity) for quantity in (mbs.Final("x"), *quantities, *functions)]
-    found += [of(mbs.Final("x"), diffrax.SaveAt(ts=jnp.asarray(times))) for times in (TIMES, TIMES**2 / 2)]
+    found += [of(mbs.Final("x"), times) for times in (TIMES**2 / 2, TIMES[1:])]
     assert len(set(found)) == len(found)
     assert of(scaled(2.0)) == of(scaled(2.0))
 
@@ -256,6 +271,10 @@ def broken(solution):
         (dict(unknowns={"spring.damping": mbs.Positive(1.0, own=True)}), r"'spring.damping': own=True is for exp"),
         (dict(dt=-1.0), r"dt = -1.0 must be > 0"),
         (dict(t1=0.0, saveat=None), r"t1"),
+        (dict(saveat=diffrax.SaveAt(ts=jnp.asarray(TIMES))), "at given times: pass them as saveat, for example"),
+        (dict(saveat=diffrax.SaveAt(steps=True)), "instead of a diffrax.SaveAt"),
+        (dict(saveat="all"), "saveat must be a list of times"),
+        (dict(saveat=[0.0, 3.0]), "saveat reaches from 0.0 to 3.0, outside of"),
     ],
 )
 def test_wrong_tasks_are_refused(change, message):
@@ -276,5 +295,8 @@ def test_wrong_limits_are_refused(make, message):
 
 
 def test_a_start_that_cannot_be_simulated_is_named():
-    with pytest.raises(mbs.SimulationError, match="the motion of the start cannot be simulated to its end"):
+    message = "the motion of the start cannot be simulated to its end: it stopped at t = .*: the forces are not finite"
+    with pytest.raises(mbs.SimulationError, match=message):
         optimize(mbs.MeanSquare("x"), {"spring.stiffness": mbs.Interval(1e14, 1.0, 1e15)})
+    with pytest.raises(mbs.SimulationError, match="has an objective or a limit that is not a finite number"):
+        optimize(only_left, PLACE)

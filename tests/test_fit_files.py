@@ -140,6 +140,27 @@ def test_a_fit_file_says_what_python_would(folder):
     assert fit.search == dict(starts=3, seed=1, loss="huber", max_iterations=7)
 
 
+def test_times_in_milliseconds(folder):
+    pushes = "s,ms,push\n0,0,1\n0.5,500,2\n"
+    text = FIT.replace("t0 = -0.5", "time_scale = 1e-3").replace(
+        '"force", scale = 2', '"push", file = "push.csv", time = "ms"'
+    )
+    own = text.replace('time = "ms"', 'time = "s", time_scale = 1')
+    run = "time,x_mm,y,force\n0,1,0,5\n100,,0,6\n200,3,0,7\n"
+    for changed in (text, own):
+        fit = mbs.load_fit(folder(fit_toml=changed, run_csv=run, push_csv=pushes) / "fit.toml")
+        np.testing.assert_allclose(fit.experiments[0].times, [0, 0.1, 0.2])
+        np.testing.assert_allclose(fit.experiments[0].inputs["drive.load"].times, [0, 0.5])
+    path = folder(run_csv=run) / "run.csv"
+    options = dict(time="time", inputs={"drive.load": "force"})
+    read = mbs.Experiment.from_csv(path, {"y": mbs.Channel()}, time_scale=1e-3, **options)
+    for times in (read.times, read.inputs["drive.load"].times):
+        np.testing.assert_allclose(times, [0, 0.1, 0.2])
+    for wrong in (0, -1.0, "ms", np.nan):
+        with pytest.raises(mbs.ParameterError, match="experiment 'run': time_scale must be > 0, got"):
+            mbs.Experiment.from_csv(path, {"y": mbs.Channel()}, time_scale=wrong, **options)
+
+
 def test_what_is_left_out_is_as_in_python_and_as_the_model_says(folder):
     text = FIT.partition("[[static_test]]")[0].replace('name = "run"\n', "").replace("t0 = -0.5\n", "")
     fit = mbs.load_fit(folder(fit_toml=text) / "fit.toml")
@@ -245,6 +266,7 @@ BAD_FITS = {
     ),
     "weight": (fit("weight = 2", "weight = -2"), "weight must be a number > 0, got -2"),
     "validation": (fit("weight = 2", 'validation = "yes"'), "validation must be true or false, got 'yes'"),
+    "scale of times": (fit("t0 = -0.5", "time_scale = 0"), "time_scale must be a number > 0, got 0"),
     "t0": (fit("t0 = -0.5", "t0 = 0.5"), "the first time 0.0 is before the start t0 = 0.5"),
     "t0 of text": (fit("t0 = -0.5", "t0 = '1'"), "t0 must be a number, got '1'"),
     "time": (fit('time = "time"', 'time = "tim"'), r"run.csv: there is no column 'tim'. Did you mean 'time'"),

@@ -30,7 +30,14 @@ def test_a_sound_motion_is_found_sound():
     assert np.abs(health.work).max() < 1e-10
     assert health.balance < 1e-7
     assert health.worst["position"] == "rod"
-    assert "energy" in str(health)
+    said = str(health)
+    # That of the spring, from a length of sqrt(2) to 1.
+    start = 30 / 2 * (np.sqrt(2) - 1) ** 2
+    assert f"energy: {start:.6g} J at the start, {start:.6g} J at the end (kinetic and potential)\n" in said
+    assert "change of energy less this work, which should be 0: at most " in said
+    assert "J from these outputs)" in said
+    few = mbs.check(mbs.simulate(DAMPED, t1=1.0, saveat=[0.0, 1.0]))
+    assert "(there are too few outputs to know the work)" in str(few)
 
 
 def test_dampers_do_work_that_is_accounted_for():

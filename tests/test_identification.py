@@ -544,8 +544,51 @@ def test_wrong_experiments_are_refused(make, message):
 
 def test_a_start_that_cannot_be_simulated_is_named():
     far = unknowns(stiffness=1e12)
-    with pytest.raises(mbs.SimulationError, match="experiment 'experiment' cannot be predicted from sample"):
+    where = "experiment 'experiment' cannot be predicted from sample"
+    with pytest.raises(mbs.SimulationError, match=f"{where}.* on: the simulation stopped at t = .* are not finite"):
         identify(experiment(), far)
+
+
+EMPTY = {"u": np.zeros(TIMES.size)}
+
+
+def stiff(stiffness):
+    return mbs.Experiment(TIMES, EMPTY, params={"spring.stiffness": stiffness}, name=f"with {stiffness:g} N/m")
+
+
+def stopped(t, outputs):
+    """Half a second after the start, not a number."""
+    return jnp.where(t < 0.5, outputs["mass.position"][0], jnp.nan)
+
+
+@pytest.mark.parametrize(
+    ("tests", "change", "message"),
+    [
+        ([stiff(4e3), stiff(1e12)], {}, r"'with 1e\+12 N/m' .* on: the simulation stopped at .* forces are not finite"),
+        (
+            mbs.StaticTest({"u": [0.0, 0.0]}, loads={"spring.stiffness": [4e3, 0.0]}),
+            {},
+            "of 'u' on: there is no equilibrium: 'mass' moves away without end. Hold it, or balance the loads",
+        ),
+        (
+            mbs.Experiment(TIMES, EMPTY),
+            {"stop": mbs.Event(0.505, stop=True)},
+            "sample 51 of 'u' on: an event of the model ends the simulation at t = 0.505",
+        ),
+        (mbs.Experiment(TIMES, EMPTY), {"u": stopped}, "sample 50 of 'u' on: it is not a finite number there"),
+    ],
+    ids=["one of two", "static", "event", "sensor"],
+)
+def test_why_a_start_cannot_be_simulated(tests, change, message):
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.6))
+    model.add("spring", mbs.SpringDamper(1.0, 4000.0), between=(model.ground.at(-1, 0, 0), mass))
+    model.add("load", mbs.CoordinateLoad(80.0), on=mass.coordinate(0))
+    model.sense("u", change.get("u", lambda t, outputs: outputs["mass.position"][0]))
+    if "stop" in change:
+        model.add("stop", change["stop"])
+    with pytest.raises(mbs.SimulationError, match=message):
+        mbs.identify(model.assemble(), tests, {"mass.mass": mbs.Positive(1.0)}, dt=DT, progress=False)
 
 
 def test_frequencies_that_are_the_same_at_the_start_are_named():

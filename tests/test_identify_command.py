@@ -109,6 +109,28 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 
+def test_check_says_what_kind_of_file_it_is(folder):
+    fit, design = run("check", "fit.toml").stdout, run("check", "design.toml").stdout
+    assert fit.startswith("fit.toml is a fit file: 2 unknowns, 1 experiment, 151 samples\nmodel.toml is a model file: ")
+    assert design.startswith("design.toml is a design file: 1 unknown, 1 objective, 1 limit\nmodel.toml is a model f")
+    assert "3 degrees of freedom" in fit
+    head, first, *rest = Path("drop_test.csv").read_text().splitlines(keepends=True)
+    Path("holes.csv").write_text(head + first.partition(",")[0] + ",\n" + "".join(rest))
+    holes = Path("fit.toml").read_text().replace("drop_test.csv", "holes.csv") + "missing = true\n"
+    Path("holes.toml").write_text(holes)
+    assert ", 150 samples\n" in run("check", "holes.toml").stdout
+    said = json.loads(run("check", "fit.toml", "--json").stdout)
+    assert (said["kind"], said["file"], said["model"]) == ("fit", "fit.toml", "model.toml")
+    assert said["unknowns"] == {"spring.stiffness": 500, "spring.damping": 5}
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(text.replace("column", "colum"))
+    assert "there is no 'colum'. Did you mean 'column'" in run("check", "fit.toml", code=3).stderr
+    Path("inner").mkdir()
+    Path("inner/fit.toml").write_text(text.replace('"model.toml"', '"../model.toml"').replace("drop_t", "../drop_t"))
+    assert "is outside of the file's folder" in run("check", "inner/fit.toml", code=3).stderr
+    run("check", "inner/fit.toml", "--allow-outside")
+
+
 def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
     run("identify", "fit.toml", "--starts", "3", "-q")
     page = Path("fit/report.html").read_bytes()
@@ -147,6 +169,33 @@ def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
     Path("fit.toml").write_text(text)
     run("identify", "fit.toml", "--resume", "-q")
     assert numeric("fit", NUMERIC[:4]) == numeric("whole", NUMERIC[:4])
+
+
+@pytest.mark.parametrize(
+    ("scale", "asked"),
+    [
+        (
+            1e3,
+            "is 1055 times what the start values predict: in millimetres or the like? Then the channel needs scale = 1",
+        ),
+        (1e-3, "predict: in thousands of the SI unit? Then the channel needs scale = 1"),
+        (57.0, "predict: in degrees? Then the channel needs scale = 0.99"),
+        (10.0, None),
+    ],
+    ids=["millimetres", "kilo", "degrees", "ten"],
+)
+def test_data_in_other_units(folder, monkeypatch, scale, asked):
+    if scale != 1e3:
+        monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    text = Path("fit.toml").read_text()
+    Path("fit.toml").write_text(f"{text}scale = {scale}\n[search]\nmax_iterations = 2\n")
+    said = json.loads(run("identify", "fit.toml", "--json", code=5).stdout)
+    assert len(said["hints"]) == (asked is not None)
+    if asked is not None:
+        assert asked in said["hints"][0]
+    if scale == 1e3:
+        assert "in millimetres or the like?" in Path("fit/report.html").read_text()
+        assert asked in run("identify", "fit.toml", "--force", code=5).stdout
 
 
 def test_optimize(folder):
@@ -211,7 +260,9 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     assert said.endswith("(line 24)\n")
     Path("model.toml").write_text(Path("model.toml").read_text().replace("dt = 0.005", "max_steps = 2"))
     said = run("identify", "fit.toml", "--force", code=3).stderr
-    assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample")
+    assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample 1 ")
+    assert "of 'height' on: the simulation stopped at t = " in said
+    assert ": the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver." in said
 
 
 SLOW = "dt = 0.00005"

@@ -25,8 +25,9 @@ GOOD = "t,x\n0,1\n0.1,2\n"
         GOOD + "\n\n",
         't,"x"\n"0","1"\n0.1,"2"\n',
         " t , x\n 0 , 1.\n+.1,2e0\n",
+        "\ufeff# Made on Monday, in mm;\r\n#\r\n" + GOOD,
     ],
-    ids=["plain", "byte order mark", "carriage returns", "no last end", "empty end", "quotes", "spaces"],
+    ids=["plain", "byte order mark", "carriage returns", "no last end", "empty end", "quotes", "spaces", "comments"],
 )
 def test_good_tables(file, content):
     table = mbs.read_table(file(content), time="t")
@@ -49,6 +50,15 @@ BAD = {
     "header only": ("t,x\n", "has no numbers, only the names of columns"),
     "one row": ("t,x\n0,1\n", "one row of numbers; a time series needs two"),
     "no header": ("0,1\n1,2\n", r"row 1 has numbers; it must name the columns"),
+    "names in a comment": (
+        "# t,x\n0,1\n",
+        r"row 2 has numbers; it must name the columns.* Names in a line that begins",
+    ),
+    "only comments": ("# t\n#\n", "is empty"),
+    "comment below": ("t,x\n0,1\n# end\n", "row 3 has 1 cells"),
+    "text after comments": ("#\n#\nt,x\n0,1\n1,two\n", "row 5, column 'x': 'two' is not a number"),
+    "overflow after comments": ("#\nt,x\n0,1\n1,1e400\n", "row 4, column 'x': the number is too large"),
+    "time after comments": ("#\nt,x\n1,1\n0,2\n", "row 4: time 0.0 after 1.0"),
     "semicolons": ("t;x\n0;1\n1;2\n", "separated by ';'. Separate them by ','"),
     "tabs": ("t\tx\n0\t1\n", r"separated by '\\t'"),
     "semicolons below": ("t,x\n0;1\n", "row 2 has 1 cells, but there are 2 columns. Separate columns by ','"),
@@ -91,6 +101,10 @@ def test_bad_tables(file, content, message):
 def test_missing_times_columns_and_options(file):
     with pytest.raises(mbs.FileError, match="row 3: the time is missing"):
         mbs.read_table(file("t,x\n0,1\n,2\n2,3\n"), time="t", missing="drop")
+    with pytest.raises(mbs.FileError, match="row 4: the time is missing"):
+        mbs.read_table(file("#\nt,x\n0,1\n,2\n2,3\n"), time="t", missing="drop")
+    with pytest.raises(mbs.FileError, match="row 3, column 'x': the number is missing"):
+        mbs.read_table(file("#\nt,x\n0,\n"), missing="drop").complete_column("x")
     with pytest.raises(mbs.FileError, match=r"no column 'x_m'. Did you mean 'x_mm'\? Known: t, x_mm"):
         mbs.read_table(file("t,x_mm\n0,1\n")).column("x_m")
     with pytest.raises(mbs.FileError, match="missing must be 'refuse' or 'drop', got 'skip'"):
@@ -152,12 +166,14 @@ def test_written_tables_are_read_back_exactly_and_compute_nothing(tmp_path):
     table = mbs.read_table(path, time="t")
     assert list(table.columns) == ["t", "'=cmd|' /C calc'!A0", "a,b"]
     np.testing.assert_array_equal(table.column("a,b"), -numbers)
+    write_table(path, {"#1": np.arange(2.0), "x": np.ones(2)}, force=True)
+    assert list(mbs.read_table(path).columns) == ["#1", "x"]
 
 
 @pytest.mark.parametrize("examples", [300, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_changed_bytes_are_read_or_refused(file, examples):
     @settings(max_examples=examples, deadline=None)
-    @given(data=mutated(GOOD.encode(), b't,"x"\r\n0,1\r\n1,2.5e-3\r\n2,3\r\n', b"\xef\xbb\xbft,x\n0,\n1,nan\n"))
+    @given(data=mutated(GOOD.encode(), b't,"x"\r\n0,1\r\n1,2.5e-3\r\n2,3\r\n', b"\xef\xbb\xbf#a\nt,x\n0,\n1,nan\n"))
     def read(data):
         path = file(data)
         for missing in ("refuse", "drop"):

@@ -1,9 +1,10 @@
-"""difmbs check: what a model consists of, and whether its constraints are sound."""
+"""difmbs check: what a file describes, and whether the constraints of the model are sound."""
 
 from typing import Any
 
 import click
 
+from . import _identify, _optimize
 from ._running import FAILED_CHECK, Report, command, start_jax
 
 _KINDS = ("bodies", "forces", "constraints", "events")
@@ -11,18 +12,32 @@ _DENSE_UP_TO = 1500
 
 
 @click.command("check")
-@click.argument("model")
+@click.argument("file")
+@click.option("--allow-outside", is_flag=True, help="The files it names may lie outside of its folder.")
 @command
-def check(report: Report, model: str) -> int:
-    """Read MODEL, a .toml file, and say what is in it, without simulating it."""
+def check(report: Report, file: str, allow_outside: bool) -> int:
+    """Read FILE, a model, a fit or a design, and say what is in it, without simulating it."""
     start_jax()
     from ..files import read_model
+    from ..tasks import kind_of, load_design, load_fit
 
-    described = read_model(model)
-    system = described.assemble()
+    kind, unknowns = kind_of(file), {}
+    if kind == "model":
+        described = read_model(file)
+        system = described.assemble()
+    else:
+        load, summary = (load_fit, _identify.summary) if kind == "fit" else (load_design, _optimize.summary)
+        task = load(file, allow_outside=allow_outside)
+        described, system, unknowns = task.model, task.system, {"unknowns": task.unknown_numbers}
+        report.say(f"{file} is a {kind} file: {summary(task)}")
+    return _check_model(report, described, system, kind == "model", file=file, kind=kind, **unknowns)
+
+
+def _check_model(report: Report, described: Any, system: Any, alone: bool, **more: Any) -> int:
+    """`alone`: it is not that of a fit or a design, which say themselves how they simulate it; `more`: for JSON."""
     found = _counts(system) | _constraints(system)
-    sensors = list(system.structure.readings)
-    report.say(f"{model}: {', '.join(f'{kind}: {found[kind]}' for kind in _KINDS if found[kind])}")
+    sensors, model = list(system.structure.readings), described.document.path
+    report.say(f"{model} is a model file: {', '.join(f'{kind}: {found[kind]}' for kind in _KINDS if found[kind])}")
     report.say(f"{found['coordinates']} coordinates, {found['velocities']} velocity coordinates")
     if found["equations"]:
         rank = "unknown rank" if found["rank"] is None else f"rank {found['rank']}"
@@ -31,12 +46,14 @@ def check(report: Report, model: str) -> int:
     if found["degrees_of_freedom"] is not None:
         report.say(f"{found['degrees_of_freedom']} degrees of freedom")
     report.say(f"sensors: {', '.join(sensors) or 'none'}")
-    report.say("simulation: " + ("not described" if described.simulation is None else _settings(described.simulation)))
+    if alone:
+        settings = "not described" if described.simulation is None else _settings(described.simulation)
+        report.say(f"simulation: {settings}")
     redundant = found["rank"] is not None and found["rank"] < found["equations"]
     code = FAILED_CHECK if redundant and described.redundant == "warn" else 0
     if code:
         report.say('To allow the redundant constraints, write redundant = "min_norm" into the file.')
-    report.end(code, model=model, **found, sensors=sensors)
+    report.end(code, **more, model=model, **found, sensors=sensors)
     return code
 
 

@@ -22,14 +22,19 @@ def identify(report: Report, file: str, **given: Any) -> int:
 
     options = Options("identify", file, **given)
     task = load_fit(file, allow_outside=options.allow_outside)
-    held_out = sum(e.validation for e in task.experiments)
-    samples = sum(data.size for e in task.experiments for data in e.data.values())
-    validation = f" ({held_out} of them only predicted)" if held_out else ""
-    report.say(
-        f"{file}: {counted(task.unknown_numbers, 'unknown')}, {counted(task.experiments, 'experiment')}{validation}, "
-        f"{samples} samples"
-    )
+    report.say(f"{file}: {summary(task)}")
     return search(report, task, options, _numbers)
+
+
+def summary(task: Any) -> str:
+    """What there is in a fit; samples that are missing do not count."""
+    import numpy as np
+
+    held_out = sum(e.validation for e in task.experiments)
+    samples = sum(int(np.sum(np.isfinite(data))) for e in task.experiments for data in e.data.values())
+    validation = f" ({held_out} of them only predicted)" if held_out else ""
+    unknowns, experiments = counted(task.unknown_numbers, "unknown"), counted(task.experiments, "experiment")
+    return f"{unknowns}, {experiments}{validation}, {samples} samples"
 
 
 def _numbers(fit: Any) -> dict[str, Any]:
@@ -40,6 +45,7 @@ def _numbers(fit: Any) -> dict[str, Any]:
         "chi2": fit.chi2,
         "degrees_of_freedom": fit.degrees_of_freedom,
         "noise": fit.noise,
+        "hints": fit.hints,
         "residuals": behaviour(fit.residuals),
         "validation": behaviour(fit.validation),
     }

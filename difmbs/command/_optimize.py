@@ -22,9 +22,14 @@ def optimize(report: Report, file: str, **given: Any) -> int:
 
     options = Options("optimize", file, **given)
     task = load_design(file, allow_outside=options.allow_outside)
-    counts = [(task.unknown_numbers, "unknown"), (task.objectives, "objective"), (task.limits, "limit")]
-    report.say(f"{file}: {', '.join(counted(*count) for count in counts)}")
+    report.say(f"{file}: {summary(task)}")
     return search(report, task, options, _numbers)
+
+
+def summary(task: Any) -> str:
+    """What there is in a design task."""
+    counts = [(task.unknown_numbers, "unknown"), (task.objectives, "objective"), (task.limits, "limit")]
+    return ", ".join(counted(*count) for count in counts)
 
 
 def _numbers(design: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
 from ..system import System
-from .task import Task, evaluate, violation
+from .task import Task, evaluate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +19,9 @@ class Design:
     """What `optimize` found. Prints as a table.
 
     `values` of the unknowns and their `start` by name; `objective`, the sum of `objectives`, which are given by name;
-    `limits`: the values of the limited quantities, in the order in which they were given; `status`: "converged", or the
-    reason of an early end; `history`; `system` with the values put in, and `params` as `simulate` takes them.
+    `limits`: the values of the limited quantities, in the order in which they were given, and `met`, whether each limit
+    is met; `status`: "converged", or the reason of an early end; `history`; `system` with the values put in, and
+    `params` as `simulate` takes them.
     """
 
     task: Task
@@ -31,6 +32,7 @@ class Design:
     limits: tuple[float, ...]
     history: tuple[Iteration, ...]
     evaluations: int
+    met: tuple[bool, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,8 +90,7 @@ class Design:
             f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
-        for limit, value in zip(self.task.limits, self.limits, strict=True):
-            # A violation that is only rounding is none.
-            missed = ", which it does not meet" if float(violation(limit, value)) > 1e-6 else ""
+        for limit, value, met in zip(self.task.limits, self.limits, self.met, strict=True):
+            missed = "" if met else ", which it does not meet"
             lines.append(f"  {limit.of}: {value:.6g} ({limit}{missed})")
         return "\n".join(lines)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .task import Task
+from .task import Task, unit_of
 
 _LOST = 1e6
 """Times the first objective: what counts where the simulation fails, so that the search turns back."""
@@ -32,7 +32,7 @@ class Program:
         self._units = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
         self._firsts = [abs(float(np.max(x))) for x in entries]
         slopes = [float(np.max(np.abs(jacobians[k]), initial=0)) for k in goals]
-        self._scale = _unit(sum(self._firsts[k] for k in goals), sum(slopes))
+        self._scale = unit_of(sum(self._firsts[k] for k in goals), sum(slopes))
         self.start = np.concatenate([z, tops / self._units])
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -63,19 +63,14 @@ class Program:
             add(x[self._count + place] - entries[k] / unit, -jacobians[k] / unit, np.eye(len(self.kinks))[place])
         for k, limit in enumerate(self._task.limits, len(self._task.objectives)):
             if limit.upper is not None:
-                size = _unit(abs(limit.upper), self._firsts[k])
+                size = unit_of(abs(limit.upper), self._firsts[k])
                 add((limit.upper - entries[k]) / size, -jacobians[k] / size)
             if limit.lower is not None:
                 # Of several numbers the largest is large enough if the one that is largest now is.
-                top, size = [int(np.argmax(entries[k]))], _unit(abs(limit.lower), self._firsts[k])
+                top, size = [int(np.argmax(entries[k]))], unit_of(abs(limit.lower), self._firsts[k])
                 add((entries[k][top] - limit.lower) / size, jacobians[k][top] / size)
         return np.concatenate(rows), np.concatenate(slopes)
 
     def _sound(self, x: np.ndarray) -> Any:
         entries, jacobians = self._at(x[: self._count])
         return (entries, jacobians) if all(np.all(np.isfinite(a)) for a in (*entries, *jacobians)) else None
-
-
-def _unit(size: float, instead: float) -> float:
-    """`size`; where that is nothing but rounding, `instead` or 1."""
-    return size if size > 1e-12 * instead else instead or 1.0

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from .._arguments import check_number, check_system, check_whole
+from .._arguments import check_number, check_system, check_times, check_whole, output_times
 from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
@@ -21,7 +21,7 @@ from .design import Design
 from .objectives import AbstractQuantity, Limit, check_quantity, names_of
 from .program import Program
 from .store import Interruption, Log
-from .task import Task, evaluate, split, values_at, violation
+from .task import Task, evaluate, split, unit_of, values_at, violation
 
 
 def optimize(
@@ -54,7 +54,7 @@ def optimize(
     `unknowns`: by name, as in `identify`; `limits`: inequalities that must be met; `tolerance`: ends the search when
     objective and limits change by less, relative; `starts`: so many starts are compared, the first one as given, the
     others at random in the ranges, and the search goes on from the best three; `folder`, `resume`, `progress`,
-    `watch`: as in `identify`; the others: as in `simulate`.
+    `watch`: as in `identify`; `saveat`: the output times, None: 101 of them; the others: as in `simulate`.
 
     Ctrl-C ends it with the best design so far.
     """
@@ -85,9 +85,6 @@ def posed_search(
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
     _check_for_designs(unknowns)
-    saveat = options["saveat"]
-    plain = saveat is not None and not isinstance(saveat, diffrax.SaveAt)
-    times = tuple(np.asarray(saveat, float).tolist()) if plain else saveat
     paths = {*found.fixed, *(t.path for t in found.targets)}
     task = Task(
         system,
@@ -96,9 +93,20 @@ def posed_search(
         found.targets,
         objectives,
         tuple(limits),
-        tuple(sorted({**options, "saveat": times}.items())),
+        tuple(sorted({**options, "saveat": _times(**options)}.items())),
     )
     return Search(task, found)
+
+
+def _times(saveat: Any, t0: Any, t1: Any, dt: Any, **_: Any) -> tuple[float, ...] | None:
+    """The output times, as a part of what is compiled."""
+    if isinstance(saveat, diffrax.SaveAt):
+        raise ParameterError(
+            "optimize compares designs at given times: pass them as saveat, for example np.linspace(0, 5, 501), "
+            "instead of a diffrax.SaveAt."
+        )
+    t0, t1 = check_times(t0, t1, dt)[:2]
+    return None if saveat is None else output_times(saveat, t0, t1)
 
 
 def _checked(tolerance: Any) -> float:
@@ -117,6 +125,10 @@ def _check_for_designs(unknowns: Mapping[str, Any]) -> None:
             )
         if isinstance(unknown, AbstractUnknown) and unknown.own:
             raise ParameterError(f"'{key}': own=True is for experiments, and a design has none. Leave it out.")
+
+
+_SLACK = 1e-7
+"""Of a limit, relative: a violation that is only rounding does not count."""
 
 
 class _Nothing(Exception):  # noqa: N818 (not an error)
@@ -139,6 +151,8 @@ class Search:
     status: str = "interrupted"
     """How the search ended that found it."""
     sizes: list[int] = dataclasses.field(default_factory=list)
+    scales: tuple[float, ...] = ()
+    """What a violation of each limit is compared with where the bound is 0."""
     compared: int = 0
     """So many starts were only simulated."""
 
@@ -173,6 +187,7 @@ class Search:
             tuple(values[count : count + len(self.task.limits)]),
             tuple(self.history),
             self.log.evaluations + self.compared,
+            tuple(over <= _SLACK for over in self._violations(entries)),
         )
 
     def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
@@ -208,11 +223,8 @@ class Search:
         values = [float(np.max(x)) for x in entries]
         count = len(self.task.objectives)
         objective = sum(values[:count])
-        over = max(
-            (float(violation(*pair)) for pair in zip(self.task.limits, entries[count:], strict=False)), default=0.0
-        )
-        # A violation that is only rounding does not count.
-        key = (over if over > 1e-6 else 0.0, objective)
+        over = max(self._violations(entries), default=0.0)
+        key = (0.0 if over <= _SLACK else over, objective)
         better = np.isfinite(objective) and (self.best is None or key < self.best[:2])
         step = 0.0 if self.best is None else float(np.max(np.abs(z - self.best[2])))
         if better:
@@ -231,18 +243,38 @@ class Search:
         ):
             raise _Nothing
 
+    def _violations(self, entries: list[np.ndarray]) -> list[float]:
+        """Of each limit, relative."""
+        pairs = zip(self.task.limits, entries[len(self.task.objectives) :], strict=False)
+        return [float(violation(*pair, scale)) for pair, scale in zip(pairs, self.scales, strict=True)]
+
+    def _scales(self, z: np.ndarray) -> tuple[float, ...]:
+        """The sizes of the limited quantities at the start; where they are 0, of their slopes."""
+        first, last = len(self.task.objectives), len(self.task.objectives) + len(self.task.limits)
+        largest = [[float(np.max(np.abs(x))) for x in rows[first:last]] for rows in self._at(z)]
+        return tuple(map(unit_of, *largest))
+
     def _from(self, z: np.ndarray) -> str:
         """One search; returns how it ended."""
         task, count = self.task, len(self.task.objectives)
         if not np.all(np.isfinite(np.concatenate(self._at(z)[0]))):
-            raise SimulationError(
-                "the motion of the start cannot be simulated to its end. Simulate it with simulate() to see why."
-            )
+            raise SimulationError(f"the motion of the start {self._lacking(z)}")
+        self.scales = self.scales or self._scales(z)
         self._note(z)
         last = count + len(task.limits)
         if task.approaches:
             z = self._descended(z, range(last, last + count))[0]
         return self._descended(z, range(count))[1]
+
+    def _lacking(self, z: np.ndarray) -> str:
+        """Why there are no objectives and limits, in the words of `simulate`."""
+        try:
+            solution = self.task.motion(jnp.asarray(z), throw=True)
+        except SimulationError as error:
+            return f"cannot be simulated to its end: it {error}"
+        if solution.status == "event":
+            return f"ends at t = {float(solution.stats['time']):.6g} by an event, before the last output time."
+        return "has an objective or a limit that is not a finite number."
 
     def _descended(self, z: np.ndarray, goals: range) -> tuple[np.ndarray, str]:
         """From z to where the sum of some of the quantities is least."""

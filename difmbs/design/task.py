@@ -11,6 +11,7 @@ from .._parameters import Path
 from .._simulate import simulate
 from ..identification.problem import Scaling, put
 from ..identification.unknowns import Target
+from ..solution import Solution
 from ..system import System
 from .objectives import Limit, entries_of
 
@@ -28,11 +29,14 @@ class Task(eqx.Module):
 
     def entries(self, z: Any) -> tuple[Any, ...]:
         """For each of the quantities the numbers whose largest counts."""
+        solution = self.motion(z, throw=False)
+        return tuple(entries_of(q, solution) for q in self.quantities)
+
+    def motion(self, z: Any, *, throw: bool) -> Solution:
         values, given = self.scaling.values(z), dict(self.given)
         for target in self.targets:
             given[target.path] = put(given[target.path], target, values[jnp.asarray(target.slots[0])])
-        solution = simulate(self.system.with_values(given), throw=False, **dict(self.options))
-        return tuple(entries_of(q, solution) for q in self.quantities)
+        return simulate(self.system.with_values(given), throw=throw, **dict(self.options))
 
     @property
     def approaches(self) -> tuple[Any, ...]:
@@ -65,7 +69,7 @@ def evaluate(task: Task, z: Any) -> tuple[Any, Any]:
 
 @eqx.filter_jit
 def values_at(task: Task, many: Any) -> Any:
-    """The sum of the objectives and the largest violation of a limit, at many points."""
+    """The sum of the objectives and the largest violation of a limit, relative, at many points."""
 
     def one(z):
         entries = task.entries(z)
@@ -77,14 +81,19 @@ def values_at(task: Task, many: Any) -> Any:
     return jax.vmap(one)(many)
 
 
-def violation(limit: Limit, entries: Any) -> Any:
-    """By how much a limit is exceeded."""
+def violation(limit: Limit, entries: Any, instead: float = 1.0) -> Any:
+    """By how much a limit is exceeded, relative to the bound, or to `instead` where that is 0."""
     value, over = jnp.max(entries), jnp.zeros(())
     if limit.upper is not None:
-        over = jnp.maximum(over, value - limit.upper)
+        over = jnp.maximum(over, (value - limit.upper) / unit_of(abs(limit.upper), instead))
     if limit.lower is not None:
-        over = jnp.maximum(over, limit.lower - value)
+        over = jnp.maximum(over, (limit.lower - value) / unit_of(abs(limit.lower), instead))
     return over
+
+
+def unit_of(size: float, instead: float) -> float:
+    """`size`; where that is nothing but rounding, `instead` or 1."""
+    return size if size > 1e-12 * instead else instead or 1.0
 
 
 def split(entries: np.ndarray, sizes: list[int]) -> list[np.ndarray]:

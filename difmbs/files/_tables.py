@@ -26,10 +26,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Columns of numbers by name, all of one length."""
+    """Columns of numbers by name, all of one length. `first`: the row of the file that has the first numbers."""
 
     path: str
     columns: Mapping[str, np.ndarray]
+    first: int = 2
 
     def column(self, name: str) -> np.ndarray:
         if name not in self.columns:
@@ -40,7 +41,7 @@ class Table:
         """A column; refused if a number is missing in it."""
         column = self.column(name)
         if np.any(np.isnan(column)):
-            row = int(np.argmax(np.isnan(column))) + 2
+            row = int(np.argmax(np.isnan(column))) + self.first
             raise FileError(
                 f"{self.path}: row {row}, column '{name}': the number is missing. Allow that with missing = true."
             )
@@ -48,7 +49,7 @@ class Table:
 
 
 def read_table(path: str | os.PathLike[str], *, time: str | None = None, missing: str = "refuse") -> Table:
-    """The columns of a file of comma-separated values; the first row names them.
+    """The columns of a file of comma-separated values; the first row names them, after lines that begin with "#".
 
     **Arguments:** `time`: the column that must increase from row to row; `missing`: whether cells may be empty or "nan"
     and are NaN then ("drop"), or not ("refuse").
@@ -57,13 +58,14 @@ def read_table(path: str | os.PathLike[str], *, time: str | None = None, missing
         raise FileError(f"{path}: missing must be 'refuse' or 'drop', got {show(missing)}.")
     with opened(path) as file:
         lines = _lines(path, file)
-        names = _header(path, next(lines, ""))
-        numbers = _numbers(path, names, lines, missing == "drop")
+        row, head = next(lines, (1, ""))
+        names = _header(path, row, head)
+        numbers = _numbers(path, names, lines, row + 1, missing == "drop")
     if len(numbers) == 0:
         raise FileError(f"{path} has no numbers, only the names of columns.")
-    table = Table(str(path), dict(zip(names, numbers.T.copy(), strict=True)))
+    table = Table(str(path), dict(zip(names, numbers.T.copy(), strict=True)), row + 1)
     if time is not None:
-        _check_times(path, table.column(time))
+        _check_times(table, table.column(time))
     return table
 
 
@@ -72,10 +74,11 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any], *, for
     names = ["'" + name if name.startswith(_FORMULA) else name for name in columns]
     with replacing(path, force=force) as file:
         lines = _Encoded(file)
-        csv.writer(lines, lineterminator="\n").writerow(names)
-        csv.writer(lines, lineterminator="\n").writerows(
-            zip(*(np.asarray(x).tolist() for x in columns.values()), strict=True)
-        )
+        plain = csv.writer(lines, lineterminator="\n")
+        quoted = csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        # Without quotes a name with # would make the row a comment.
+        (quoted if names[:1] and names[0].startswith("#") else plain).writerow(names)
+        plain.writerows(zip(*(np.asarray(x).tolist() for x in columns.values()), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,9 +89,9 @@ class _Encoded:
         return self.file.write(text.encode())
 
 
-def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
-    """The lines without their ends, but for empty ones at the end of the file."""
-    row, empty = 0, 0
+def _lines(path: Any, file: BinaryIO) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, without their ends, but for comments before the first and empty ones at the end."""
+    row, empty, begun = 0, 0, False
     while raw := file.readline(LONGEST_LINE + 1):
         row += 1
         if len(raw) > LONGEST_LINE:
@@ -105,16 +108,18 @@ def _lines(path: Any, file: BinaryIO) -> Iterator[str]:
             empty = empty or row
         elif empty:
             raise FileError(f"{path}: row {empty} is empty.")
-        else:
-            yield line
+        elif begun or not line.startswith("#"):
+            begun = True
+            yield row, line
 
 
-def _header(path: Any, line: str) -> list[str]:
+def _header(path: Any, row: int, line: str) -> list[str]:
     if not line:
         raise FileError(f"{path} is empty.")
-    names = [name.strip() for name in _cells(path, 1, line)]
+    names = [name.strip() for name in _cells(path, row, line)]
     if all(_NUMBER.fullmatch(name) for name in names):
-        raise FileError(f"{path}: row 1 has numbers; it must name the columns, for example 't,x'.")
+        hint = " Names in a line that begins with # are a comment." if row > 1 else ""
+        raise FileError(f"{path}: row {row} has numbers; it must name the columns, for example 't,x'.{hint}")
     if len(names) == 1 and (other := next((c for c in ";\t" if c in line), None)):
         raise FileError(f"{path}: columns are separated by {other!r}. Separate them by ',', with decimal points.")
     for i, name in enumerate(names):
@@ -125,9 +130,9 @@ def _header(path: Any, line: str) -> list[str]:
     return names
 
 
-def _numbers(path: Any, names: list[str], lines: Iterator[str], may_miss: bool) -> np.ndarray:
+def _numbers(path: Any, names: list[str], lines: Iterator[tuple[int, str]], first: int, may_miss: bool) -> np.ndarray:
     numbers = array("d")
-    for row, line in enumerate(lines, start=2):
+    for row, line in lines:
         plain = _PLAIN.fullmatch(line)
         cells = line.split(",") if plain else _cells(path, row, line)
         if len(cells) != len(names):
@@ -144,7 +149,7 @@ def _numbers(path: Any, names: list[str], lines: Iterator[str], may_miss: bool) 
     table = np.asarray(numbers).reshape(-1, len(names))
     if bad := np.argwhere(np.isinf(table)).tolist():
         row, column = bad[0]
-        raise FileError(f"{path}: row {row + 2}, column '{names[column]}': the number is too large.")
+        raise FileError(f"{path}: row {row + first}, column '{names[column]}': the number is too large.")
     return table
 
 
@@ -175,12 +180,13 @@ def _hint(line: str, columns: int) -> str:
     return " Write decimal points, not commas." if line.count(",") + 1 == 2 * columns else ""
 
 
-def _check_times(path: Any, times: np.ndarray) -> None:
+def _check_times(table: Table, times: np.ndarray) -> None:
+    path, first = table.path, table.first
     if len(times) < 2:
         raise FileError(f"{path} has one row of numbers; a time series needs two at least.")
     if np.any(np.isnan(times)):
-        raise FileError(f"{path}: row {int(np.argmax(np.isnan(times))) + 2}: the time is missing.")
+        raise FileError(f"{path}: row {int(np.argmax(np.isnan(times))) + first}: the time is missing.")
     steps = np.diff(times)
     if not np.all(steps > 0):
         i = int(np.argmin(steps > 0))
-        raise FileError(f"{path}: row {i + 3}: time {times[i + 1]} after {times[i]}: times must increase.")
+        raise FileError(f"{path}: row {first + i + 1}: time {times[i + 1]} after {times[i]}: times must increase.")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ParameterError, did_you_mean
+from .._errors import ParameterError, SimulationError, did_you_mean
 from .._modes import modes
 from .._parameters import Path, as_array, is_numbers, show
 from .._simulate import simulate
@@ -174,17 +174,21 @@ class Experiment(AbstractExperiment):
         channels: Mapping[str, Channel],
         *,
         time: str = "t",
+        time_scale: float = 1.0,
         inputs: Mapping[str, Any] | None = None,
         **rest: Any,
     ) -> "Experiment":
         """A motion from a file of comma-separated values.
 
         **Arguments:** `path` of the file, whose first row names the columns; `channels`: how its columns were measured;
-        `time`: the column of times [s]; `inputs`: functions of time as in `Experiment`, or the names of their columns;
-        the others as in `Experiment`, which gets the name of the file.
+        `time`: the column of times; `time_scale` turns them into seconds; `inputs`: functions of time as in
+        `Experiment`, or the names of their columns; the others as in `Experiment`, which gets the name of the file.
         """
-        table = read_table(path, time=time, missing="drop")
-        times, known = table.column(time), {"name": FilePath(path).stem} | rest
+        table, known = read_table(path, time=time, missing="drop"), {"name": FilePath(path).stem} | rest
+        scale = as_array(time_scale)
+        if not is_numbers(scale) or scale.shape != () or not 0 < scale < np.inf:
+            raise ParameterError(f"experiment '{known['name']}': time_scale must be > 0, got {show(time_scale)}.")
+        times = table.column(time) * float(scale)
         data = {name: column_of(table, how.column or name, how.missing) for name, how in channels.items()}
         points = {
             key: (times, column_of(table, what)) if isinstance(what, str) else what
@@ -303,6 +307,10 @@ class AbstractProgram(abc.ABC):
     def outputs(self, system: System, loads: Mapping[Path, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         """What is measured by each channel, before gain and bias."""
 
+    @abc.abstractmethod
+    def raise_if_failed(self, system: System, loads: Mapping[Path, Any]) -> None:
+        """Of one experiment that cannot be predicted: raises the `SimulationError` that says why, if that is known."""
+
     def predict(self, system: System, loads: Mapping[Path, Any], sensors: Mapping[Path, Any]) -> dict[str, Any]:
         delays = {name: sensors[name, "delay"] for name, *_, span in self.channels if span is not None}
         outputs = self.outputs(system, loads, delays)
@@ -328,8 +336,7 @@ class Motion(AbstractProgram):
     def outputs(self, system, loads, delays):
         nodes = self._nodes()
         union = np.asarray(sorted({*self.times, *nodes}))
-        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(Settings)}
-        solution = simulate(system, t0=self.t0, t1=float(union[-1]), saveat=union, throw=False, **options)
+        solution = self._simulated(system, union, throw=False)
         at_samples, at_nodes = np.searchsorted(union, self.times), np.searchsorted(union, nodes)
         read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
         found = {}
@@ -341,6 +348,16 @@ class Motion(AbstractProgram):
                 late = jnp.asarray(self.times) - delays[name]
                 found[name] = _interpolated(values[at_nodes], (late - nodes[0]) / (nodes[1] - nodes[0]))
         return found
+
+    def raise_if_failed(self, system, loads):
+        solution = self._simulated(system, np.asarray(self.times), throw=True)
+        if solution.status == "event":
+            time = float(solution.stats["time"])
+            raise SimulationError(f"an event of the model ends the simulation at t = {time:.6g}.", "event", time)
+
+    def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
+        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(Settings)}
+        return simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw, **options)
 
     def counts(self, channel, shape):
         span = next(span for name, *_, span in self.channels if name == channel)
@@ -371,12 +388,8 @@ class Rest(AbstractProgram):
     """Equilibria, one for each case of load."""
 
     def outputs(self, system, loads, delays):
-        params = system.params()
-
         def one(loads):
-            known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}
-            changed = {path: jnp.where(load[1] > 0, load[0], known[path]) for path, load in loads.items()}
-            rest = static_equilibrium(system.with_values(changed), throw=False)
+            rest = static_equilibrium(_loaded(system, loads), throw=False)
             return {
                 name: component_of(output, rest[output], component, 0) for name, output, component, _ in self.channels
             }
@@ -384,6 +397,10 @@ class Rest(AbstractProgram):
         if loads:
             return jax.vmap(one)(dict(loads))
         return jax.tree.map(lambda x: x[None], one({}))
+
+    def raise_if_failed(self, system, loads):
+        for case in range(len(next(iter(loads.values()))) if loads else 1):
+            static_equilibrium(_loaded(system, {path: load[case] for path, load in loads.items()}))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -398,6 +415,16 @@ class Vibration(AbstractProgram):
         found = modes(system, q=rest, count=max(self.numbers) + 1, throw=False).only(*self.numbers)
         known = {"frequency": found.frequencies, "damping_ratio": found.damping_ratios}
         return {name: known[output] for name, output, *_ in self.channels}
+
+    def raise_if_failed(self, system, loads):
+        modes(system, q=static_equilibrium(system).q if self.loaded else None, count=max(self.numbers) + 1)
+
+
+def _loaded(system: System, loads: Mapping[Path, Any]) -> System:
+    """The system in one case of load; each load has its numbers, and which entries of the parameter they are."""
+    params: Any = system.params()
+    known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}
+    return system.with_values({path: jnp.where(x[1] > 0, x[0], known[path]) for path, x in loads.items()})
 
 
 def column_of(table: Table, names: str | Sequence[str], missing: bool = False) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The result of a fit."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
 from .pose import Posed
 from .problem import Problem
-from .profile import gradient_error, profile
+from .profile import gradient_error, other_units, profile
 from .progress import Iteration
 from .uncertainty import Residuals, correlation
 
@@ -26,9 +27,9 @@ class Fit:
     `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or
     the reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`;
     `noise`: the estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave;
-    `identifiability`; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the
-    values put in; `validation`: the residuals of what was only predicted; `tried`: where the search was started several
-    times, the results, the best one first.
+    `identifiability`; `hints`: questions about units where the fit is bad; `history`; `evaluations`: so many
+    simulations with derivatives were made; `system` with the values put in; `validation`: the residuals of what was
+    only predicted; `tried`: where the search was started several times, the results, the best one first.
     """
 
     posed: Posed
@@ -131,6 +132,11 @@ class Fit:
         difference quotient: small if the derivatives are right."""
         return gradient_error(self, seed)
 
+    @functools.cached_property
+    def hints(self) -> tuple[str, ...]:
+        """Of channels that are fitted badly, which units the data may be in."""
+        return other_units(self)
+
     @property
     def problem(self) -> Problem:
         return self.posed.problem(self.noise)
@@ -192,4 +198,4 @@ def _remarks(fit: Fit) -> list[str]:
             f"validation {r.experiment}, '{r.channel}': residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % "
             "explained"
         )
-    return lines
+    return [*lines, *fit.hints]

@@ -35,6 +35,13 @@ class Group(eqx.Module):
         """What each channel should have measured."""
         return self.each(values, self.program.predict)
 
+    def only(self, row: int) -> "Group":
+        """One of the experiments by itself."""
+        cut = lambda tree: jax.tree.map(lambda x: x[row : row + 1], tree)
+        parts = dict(given=cut(self.given), loads=cut(self.loads), slots=cut(self.slots))
+        parts |= dict(measured=cut(self.measured), weights=cut(self.weights), members=(self.members[row],))
+        return dataclasses.replace(self, **parts)
+
     def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:
         """function(system, loads, sensors, ...) of each experiment; `more` have an axis of experiments."""
 

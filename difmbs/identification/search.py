@@ -223,7 +223,7 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
 
 def _why(posed: Posed, problem: Problem) -> str:
     """Which experiment could not be simulated with the start values."""
-    values = problem.scaling.values(posed.start)
+    values = jnp.asarray(problem.scaling.values(posed.start))
     for group in problem.groups:
         predicted = group.predict(values)
         for row, member in enumerate(group.members):
@@ -234,8 +234,7 @@ def _why(posed: Posed, problem: Problem) -> str:
                     name = posed.experiments[member].name
                     return (
                         f"with the start values, experiment '{name}' cannot be predicted from sample {at} of "
-                        f"'{channel}' on: the simulation ends early. Simulate it with simulate() to see why, or "
-                        "start elsewhere."
+                        f"'{channel}' on: {_reason(group.only(row), values)} Or start elsewhere."
                     )
     why = (
         ": two natural frequencies are the same"
@@ -243,6 +242,15 @@ def _why(posed: Posed, problem: Problem) -> str:
         else ""
     )
     return f"the derivatives are not finite with the start values{why}. Start elsewhere."
+
+
+def _reason(alone: Group, values: Any) -> str:
+    """Why one experiment cannot be predicted, in the words of `simulate`."""
+    try:
+        alone.each(values, lambda system, loads, _: alone.program.raise_if_failed(system, loads))
+    except SimulationError as error:
+        return f"the simulation {error}" if str(error).startswith("stopped") else str(error)
+    return "it is not a finite number there."
 
 
 def finished(

@@ -20,8 +20,6 @@ from .verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
 _OUTPUTS = 12
 _ENTRIES = 6
 _POINTS = 1500
-_SLACK = 1e-6
-"""Of a limit, relative: a violation that is only rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,9 +107,9 @@ def _gained(design: Design, first: float) -> Check:
 
 def _limits(design: Design) -> list[Check]:
     found = []
-    for limit, value in zip(design.task.limits, design.limits, strict=True):
+    for limit, value, met in zip(design.task.limits, design.limits, design.met, strict=True):
         name = f"{name_of(limit.quantity)} = {short(value, 5)}, {sides(limit)}"
-        if violated(limit, value):
+        if not met:
             found.append(
                 Check(BAD, f"A limit is violated: {name}. Perhaps no design meets it: widen it or the ranges.")
             )
@@ -136,12 +134,6 @@ def bound_of(design: Design, i: int) -> str:
 def sides(limit: Limit) -> str:
     said = [] if limit.lower is None else [f"at least {short(limit.lower)}"]
     return " and ".join(said + ([] if limit.upper is None else [f"at most {short(limit.upper)}"]))
-
-
-def violated(limit: Limit, value: float) -> bool:
-    over = -np.inf if limit.upper is None else (value - limit.upper) / max(abs(limit.upper), 1.0)
-    under = -np.inf if limit.lower is None else (limit.lower - value) / max(abs(limit.lower), 1.0)
-    return not max(over, under) <= _SLACK
 
 
 def active(limit: Limit, value: float) -> bool:
@@ -172,9 +164,9 @@ def _quantities(design: Design, motions: Motions) -> Html:
     for quantity in task.objectives:
         first, last = motions.of(quantity)
         rows.append(("objective", name_of(quantity), short(first, 6), cell(short(last, 6), repr(last)), "least", ""))
-    for limit, value in zip(task.limits, design.limits, strict=True):
+    for limit, value, met in zip(task.limits, design.limits, design.met, strict=True):
         first, _ = motions.of(limit.quantity)
-        state = "violated" if violated(limit, value) else "active" if active(limit, value) else "met"
+        state = ("active" if active(limit, value) else "met") if met else "violated"
         end = cell(short(value, 6), repr(value))
         rows.append(("limit", name_of(limit.quantity), short(first, 6), end, sides(limit), state))
     shown = table(["", "quantity", "at the start", "at the optimum", "wanted", ""], rows)

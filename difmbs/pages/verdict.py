@@ -28,6 +28,7 @@ def checks(fit: Fit, gradient: float) -> list[Check]:
     found = [
         _ended(fit),
         *_chi2(fit),
+        *(Check(BAD, f"{hint}.") for hint in fit.hints),
         _like_noise(fit),
         _determined(fit),
         *_bounds(fit),

@@ -8,3 +8,4 @@ from ._folder import MANIFEST as MANIFEST
 from ._folder import PARAMETERS as PARAMETERS
 from ._folder import Folder as Folder
 from ._folder import stored as stored
+from ._kinds import kind_of as kind_of

@@ -28,8 +28,9 @@ _COMMON = {
     "weight": fields.POSITIVE,
     "validation": fields.FLAG,
 }
+_TIME = {"time": fields.WORD, "time_scale": fields.POSITIVE}
 _OF_KIND: Mapping[str, Mapping[str, fields.Kind]] = {
-    "experiment": {**_COMMON, "time": fields.WORD, "t0": fields.NUMBER, "inputs": fields.TABLE},
+    "experiment": {**_COMMON, **_TIME, "t0": fields.NUMBER, "inputs": fields.TABLE},
     "static_test": {**_COMMON, "loads": fields.TABLE},
     "modal_test": {**_COMMON, "numbers": fields.INDICES, "loaded": fields.FLAG},
 }
@@ -52,7 +53,7 @@ _POINTS = {"times": fields.LIST, "values": fields.LIST, "smooth": fields.FLAG}
 _COLUMN = {
     "column": fields.WORDS,
     "file": fields.WORD,
-    "time": fields.WORD,
+    **_TIME,
     "scale": fields.NUMBER,
     "smooth": fields.FLAG,
 }
@@ -89,11 +90,10 @@ class _Reader:
         self.rest |= {"weight": float(table.get("weight", 1)), "validation": table.get("validation", False)}
 
     def motion(self) -> Experiment:
-        time = self.table.get("time", "t")
-        record = self._file(self.table["file"], time)
+        record = self._file(self.table["file"], self._time(self.table))
         channels, data = self._channels(record, _CHANNEL)
-        inputs = {key: self._input(key, what, record, time) for key, what in self.table.get("inputs", {}).items()}
-        times = record.column(time)
+        inputs = {key: self._input(key, what, record) for key, what in self.table.get("inputs", {}).items()}
+        times = self._times(record, self.table)
         return Experiment(times, data, channels, t0=float(self.table.get("t0", 0)), inputs=inputs, **self.rest)
 
     def static(self) -> StaticTest:
@@ -109,6 +109,14 @@ class _Reader:
         channels, data = self._channels(record, _CHANNEL | _VALUES)
         more = {key: self.table[key] for key in ("numbers", "loaded") if key in self.table}
         return ModalTest(data, channels, **more, **self.rest)
+
+    def _time(self, table: Mapping[str, Any]) -> str:
+        """The column of times; what the table of an input leaves out is as in the experiment."""
+        return table.get("time", self.table.get("time", "t"))
+
+    def _times(self, record: Table, table: Mapping[str, Any]) -> np.ndarray:
+        scale = table.get("time_scale", self.table.get("time_scale", 1))
+        return record.column(self._time(table)) * float(scale)
 
     def _file(self, name: str, time: str | None = None) -> Table:
         path = beside(self.path, name, allow_outside=self.allow_outside)
@@ -127,7 +135,7 @@ class _Reader:
             data[name] = table["values"] if "values" in table else _of_record(record, name, name, channels[name])
         return channels, data
 
-    def _input(self, key: str, table: Any, record: Table, time: str) -> Piecewise:
+    def _input(self, key: str, table: Any, record: Table) -> Piecewise:
         where = f"input '{key}': "
         check_fields(table, {**_COLUMN, **_POINTS}, where=where)
         smooth = table.get("smooth", False)
@@ -135,9 +143,9 @@ class _Reader:
             check_fields(table, _POINTS, ("times", "values"), where)
             return Piecewise(table["times"], table["values"], smooth)
         check_fields(table, _COLUMN, where=where)
-        time = table.get("time", time)
-        other = self._file(table["file"], time) if "file" in table else record
-        return Piecewise(other.column(time), column_of(other, table["column"]) * float(table.get("scale", 1)), smooth)
+        other = self._file(table["file"], self._time(table)) if "file" in table else record
+        values = column_of(other, table["column"]) * float(table.get("scale", 1))
+        return Piecewise(self._times(other, table), values, smooth)
 
 
 def _of_record(record: Table | None, names: Any, key: str, channel: Channel | None = None) -> np.ndarray:
