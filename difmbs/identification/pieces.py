@@ -18,7 +18,7 @@ from ..equations import split
 from ..outputs import Outputs, component_of
 from ..solvers import AbstractOneStep, RungeKutta4, one_step
 from ..system import System
-from .experiments import Motion
+from .programs import Motion
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,13 +17,14 @@ from .._parameters import show
 from ..system import System
 from . import levenberg_marquardt as lm
 from .descent import descended
-from .experiments import AbstractExperiment, Settings, Vibration
+from .experiments import AbstractExperiment
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .joining import Joining
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
+from .programs import Settings, Vibration
 from .progress import Lines, Progress, Watch
 from .starts import Tried, best_start
 from .store import Stored, restored, store
