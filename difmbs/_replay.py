@@ -8,8 +8,9 @@ other's transpose by `lax.custom_linear_solve`, whose matrix is the identity: so
 `jit` all apply to the same simulation.
 """
 
+import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -62,154 +63,215 @@ def integrate(method: Any, system: System, y0: Any) -> Run:
 
 def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
     """Tangents of the outputs, and of the moments at which events happened last."""
-    step, every = method.step, method.spacing(dy0.size)
-    count = trace.index.shape[0]
-    watched = trace.event is not None
-    events = len(system_of(p).structure.events)
-
-    def system_at(k):
-        return (lambda p: system_of(p).switched(trace.on[k])) if watched else system_of
-
-    def happening(k):
-        """The step that an event is: the state after it and its moment as functions of parameters and state."""
-        return lambda p, y: passed(step, system_at(k)(p), trace.t[k], y, trace.event[k])
-
-    def has_output(k, j):
-        return (j >= 0) & (j < count) & (trace.index[jnp.clip(j, 0, count - 1)] == k)
-
-    def inside(t, h, y, result, output):
-        """The state at an output."""
-        if method.on_grid:
-            return jnp.where(output <= t, y, step.ending(h, y, result))
-        return step.inside(t, h, y, result, output)
-
-    def states(first):
-        """The states from one that is stored to the next, computed again."""
-        if every == 1:
-            return trace.y
-
-        def again(k, states):
-            def advance(y):
-                t, h, system = trace.t[k], trace.h[k], system_at(k)(p)
-                return step.step(system, t, h, y, step.begin(system, t, h, y)).end
-
-            def any_step(y):
-                if not watched:
-                    return advance(y)
-                return lax.cond(trace.event[k] >= 0, lambda y: happening(k)(p, y)[0], advance, y)
-
-            return with_row(states, k - first + 1, any_step(states[k - first]))
-
-        empty = jnp.zeros((every + 1, *dy0.shape), dy0.dtype)
-        last = jnp.minimum(first + every, len(trace.t))
-        return lax.fori_loop(first, last, again, empty.at[0].set(trace.y[first // every]))
-
-    def at(k, states):
-        place = k if every == 1 else k % every
-        return trace.t[k], trace.h[k], states[place], states[place + 1]
-
-    def through(unfinished, visit, carry):
-        """Visits steps while there are any left; carry[0] is the number of the step."""
-        if every == 1:
-            return lax.while_loop(unfinished, functools.partial(visit, trace.y), carry)
-
-        def segment(carry):
-            first = carry[0] // every * every
-            inside = lambda c: unfinished(c) & (c[0] // every * every == first)
-            return lax.while_loop(inside, functools.partial(visit, states(first)), carry)
-
-        return lax.while_loop(unfinished, segment, carry)
-
-    def either(visit, visit_event, left):
-        if not watched:
-            return visit
-        return lambda states, c: lax.cond(left(c) & (trace.event[c[0]] >= 0), visit_event, visit, states, c)
-
-    def forwards(dp, dy0):
-        def visit(states, carry):
-            k, j, dy, outputs, dmoments = carry
-            t, h, y, end = at(k, states)
-            result, dresult = step.push(system_at(k), p, t, h, y, end, dp, dy)
-
-            tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
-
-            def save(carry):
-                j, outputs = carry
-                doutput = tangent(lambda y, result: inside(t, h, y, result, trace.outputs[j]))
-                here = has_output(k, j)
-                # What was not reached has no derivative; zero would look like one.
-                row = jnp.where(j < trace.reached, doutput, jnp.nan)
-                return jnp.where(here, j + 1, j), with_row(outputs, jnp.where(here, j, count), row)
-
-            j, outputs = lax.while_loop(lambda carry: anywhere(has_output(k, carry[0])), save, (j, outputs))
-            return k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, dmoments
-
-        def visit_event(states, carry):
-            k, j, dy, outputs, dmoments = carry
-            dy, dmoment = jax.jvp(happening(k), (p, at(k, states)[2]), (dp, dy))[1]
-            return k + 1, j, dy, outputs, dmoments.at[trace.event[k]].set(dmoment)
-
-        def left(carry):
-            return carry[1] < trace.reached
-
-        # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
-        unknown = jnp.full((count + 1, *dy0.shape), jnp.nan, dy0.dtype)
-        start = (jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.zeros(events, dy0.dtype))
-        going_on = left if every > 1 else lambda carry: anywhere(left(carry))
-        outputs, dmoments = through(going_on, either(visit, visit_event, left), start)[3:]
-        return outputs[:count], dmoments
-
-    def backwards(weights, of_moments):
-        def visit(states, carry):
-            k, first, dend, dp, of_moments = carry
-            t, h, y, end = at(k, states)
-
-            def weigh(result):
-                """The weights of the end of the step and of all outputs in it."""
-
-                def add(carry):
-                    j, weighed = carry
-                    _, pull = jax.vjp(lambda y, result: inside(t, h, y, result, trace.outputs[j]), y, result)
-                    return j - 1, jax.tree.map(jnp.add, weighed, pull(weights[j]))
-
-                _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)
-                return lax.while_loop(lambda carry: has_output(k, carry[0]), add, (first, pull(dend)))[1]
-
-            more, dy = step.pull(system_at(k), p, t, h, y, end, weigh)
-            # The outputs of earlier steps come first: the last one before this step's.
-            earlier = jnp.searchsorted(trace.index, k).astype(first.dtype) - 1
-            return k - 1, earlier, dy, jax.tree.map(jnp.add, dp, more), of_moments
-
-        def visit_event(states, carry):
-            k, first, dend, dp, of_moments = carry
-            number = trace.event[k]
-            more, dy = jax.vjp(happening(k), p, at(k, states)[2])[1]((dend, of_moments[number]))
-            # Only the last time counts.
-            return k - 1, first, dy, jax.tree.map(jnp.add, dp, more), of_moments.at[number].set(0)
-
-        last = jnp.maximum(trace.reached - 1, 0)
-        steps = jnp.where(trace.reached > 0, trace.index[last], -1)
-        carry = (steps, last, jnp.zeros_like(dy0), jax.tree.map(jnp.zeros_like, p), of_moments)
-        left = lambda carry: carry[0] >= 0
-        _, _, dy, dp, _ = through(left, either(visit, visit_event, left), carry)
-        unknown = jnp.any((jnp.arange(count)[:, None] >= trace.reached) & (weights != 0))
-        return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy))
-
+    chain = _Chain(method, system_of, trace, p)
     # The vector (dp, dy0, outputs, moments) with matrix 1; "solving" adds the map from the first two to the others. One
     # flat vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.
-    nothing = (jnp.zeros((count, *dy0.shape), dy0.dtype), jnp.zeros(events, dy0.dtype))
+    nothing = (jnp.zeros((chain.count, *dy0.shape), dy0.dtype), jnp.zeros(chain.events, dy0.dtype))
     flat, unravel = ravel_pytree((dp, dy0, nothing))
 
     def solve(_, b):
         dp, dy0, reached = unravel(b)
-        return ravel_pytree((dp, dy0, jax.tree.map(jnp.add, reached, forwards(dp, dy0))))[0]
+        return ravel_pytree((dp, dy0, jax.tree.map(jnp.add, reached, _forwards(chain, dp, dy0))))[0]
 
     def transpose_solve(_, b):
         dp, dy0, weights = unravel(b)
-        more, dy = backwards(*weights)
+        more, dy = _backwards(chain, *weights)
         return ravel_pytree((jax.tree.map(jnp.add, dp, more), dy0 + dy, weights))[0]
 
     return unravel(lax.custom_linear_solve(lambda b: b, flat, solve, transpose_solve))[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Chain:
+    """The accepted steps of a run by their numbers k; `p`: the parameters that are differentiated."""
+
+    method: Any
+    system_of: Any
+    trace: Trace
+    p: Any
+
+    @property
+    def count(self) -> int:
+        """So many outputs."""
+        return self.trace.index.shape[0]
+
+    @property
+    def events(self) -> int:
+        return len(self.system_of(self.p).structure.events)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a step may be an event."""
+        return self.trace.event is not None
+
+    @property
+    def every(self) -> int:
+        """Of so many steps one state is stored."""
+        return self.method.spacing(self.trace.y.shape[1])
+
+    def system_at(self, k: Any) -> Any:
+        """The system during a step as a function of the parameters."""
+        return (lambda p: self.system_of(p).switched(self.trace.on[k])) if self.watched else self.system_of
+
+    def step(self, k: Any, states: Any) -> tuple[Any, Any, Any, Any]:
+        """Time, size, and the states at start and end."""
+        place = k if self.every == 1 else k % self.every
+        return self.trace.t[k], self.trace.h[k], states[place], states[place + 1]
+
+    def happening(self, k: Any) -> Any:
+        """The step that an event is: the state after it and its moment as functions of parameters and state."""
+        trace, step = self.trace, self.method.step
+        return lambda p, y: passed(step, self.system_at(k)(p), trace.t[k], y, trace.event[k])
+
+    def has_output(self, k: Any, j: Any) -> Any:
+        return (j >= 0) & (j < self.count) & (self.trace.index[jnp.clip(j, 0, self.count - 1)] == k)
+
+    def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
+        """The state at an output."""
+        step = self.method.step
+        if self.method.on_grid:
+            return jnp.where(output <= t, y, step.ending(h, y, result))
+        return step.inside(t, h, y, result, output)
+
+    def between_stored(self, first: Any) -> Any:
+        """The states from one that is stored to the next, computed again."""
+        trace, step, every = self.trace, self.method.step, self.every
+
+        def again(k, states):
+            def advance(y):
+                t, h, system = trace.t[k], trace.h[k], self.system_at(k)(self.p)
+                return step.step(system, t, h, y, step.begin(system, t, h, y)).end
+
+            def any_step(y):
+                if not self.watched:
+                    return advance(y)
+                return lax.cond(trace.event[k] >= 0, lambda y: self.happening(k)(self.p, y)[0], advance, y)
+
+            return with_row(states, k - first + 1, any_step(states[k - first]))
+
+        empty = jnp.zeros((every + 1, trace.y.shape[1]), trace.y.dtype)
+        last = jnp.minimum(first + every, len(trace.t))
+        return lax.fori_loop(first, last, again, empty.at[0].set(trace.y[first // every]))
+
+    def through(self, unfinished: Any, visit: Any, carry: Any) -> Any:
+        """Visits steps, with the states around them, while there are any left; `carry.k` is the next one."""
+        if self.every == 1:
+            return lax.while_loop(unfinished, functools.partial(visit, self.trace.y), carry)
+
+        def segment(carry):
+            first = carry.k // self.every * self.every
+            inside = lambda c: unfinished(c) & (c.k // self.every * self.every == first)
+            return lax.while_loop(inside, functools.partial(visit, self.between_stored(first)), carry)
+
+        return lax.while_loop(unfinished, segment, carry)
+
+    def either(self, visit: Any, visit_event: Any, left: Any) -> Any:
+        """Visits a step as what it is."""
+        if not self.watched:
+            return visit
+        return lambda states, c: lax.cond(left(c) & (self.trace.event[c.k] >= 0), visit_event, visit, states, c)
+
+
+class _Ahead(NamedTuple):
+    """Before step k: the next output j, the tangent of the state, and those of outputs and moments so far."""
+
+    k: Any
+    j: Any
+    dy: Any
+    outputs: Any
+    moments: Any
+
+
+def _forwards(chain: _Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
+    """Tangents of outputs and moments."""
+
+    def left(at):
+        return at.j < chain.trace.reached
+
+    # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
+    unknown = jnp.full((chain.count + 1, *dy0.shape), jnp.nan, dy0.dtype)
+    start = _Ahead(jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.zeros(chain.events, dy0.dtype))
+    going_on = left if chain.every > 1 else lambda at: anywhere(left(at))
+    push, push_event = (functools.partial(visit, chain, dp) for visit in (_push, _push_event))
+    end = chain.through(going_on, chain.either(push, push_event, left), start)
+    return end.outputs[: chain.count], end.moments
+
+
+def _push(chain: _Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
+    step, trace, k = chain.method.step, chain.trace, at.k
+    t, h, y, end = chain.step(k, states)
+    result, dresult = step.push(chain.system_at(k), chain.p, t, h, y, end, dp, at.dy)
+
+    tangent = lambda function: jax.jvp(function, (y, result), (at.dy, dresult))[1]
+
+    def save(carry):
+        j, outputs = carry
+        doutput = tangent(lambda y, result: chain.inside(t, h, y, result, trace.outputs[j]))
+        here = chain.has_output(k, j)
+        # What was not reached has no derivative; zero would look like one.
+        row = jnp.where(j < trace.reached, doutput, jnp.nan)
+        return jnp.where(here, j + 1, j), with_row(outputs, jnp.where(here, j, chain.count), row)
+
+    j, outputs = lax.while_loop(lambda carry: anywhere(chain.has_output(k, carry[0])), save, (at.j, at.outputs))
+    return _Ahead(k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, at.moments)
+
+
+def _push_event(chain: _Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
+    y = chain.step(at.k, states)[2]
+    dy, dmoment = jax.jvp(chain.happening(at.k), (chain.p, y), (dp, at.dy))[1]
+    return at._replace(k=at.k + 1, dy=dy, moments=at.moments.at[chain.trace.event[at.k]].set(dmoment))
+
+
+class _Back(NamedTuple):
+    """After step k: the last output j until then, the cotangents of the state, of the parameters so far, of moments."""
+
+    k: Any
+    j: Any
+    dy: Any
+    dp: Any
+    moments: Any
+
+
+def _backwards(chain: _Chain, weights: Any, of_moments: Any) -> tuple[Any, Any]:
+    """Cotangents of parameters and start, from those of outputs and moments."""
+    reached, y = chain.trace.reached, chain.trace.y
+    last = jnp.maximum(reached - 1, 0)
+    steps = jnp.where(reached > 0, chain.trace.index[last], -1)
+    nothing = jnp.zeros(y.shape[1], y.dtype), jax.tree.map(jnp.zeros_like, chain.p)
+    start = _Back(steps, last, *nothing, of_moments)
+    left = lambda at: at.k >= 0
+    pull, pull_event = functools.partial(_pull, chain, weights), functools.partial(_pull_event, chain)
+    end = chain.through(left, chain.either(pull, pull_event, left), start)
+    unknown = jnp.any((jnp.arange(chain.count)[:, None] >= reached) & (weights != 0))
+    return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (end.dp, end.dy))
+
+
+def _pull(chain: _Chain, weights: Any, states: Any, at: _Back) -> _Back:
+    step, trace, k = chain.method.step, chain.trace, at.k
+    t, h, y, end = chain.step(k, states)
+
+    def weigh(result):
+        """The weights of the end of the step and of all outputs in it."""
+
+        def add(carry):
+            j, weighed = carry
+            _, pull = jax.vjp(lambda y, result: chain.inside(t, h, y, result, trace.outputs[j]), y, result)
+            return j - 1, jax.tree.map(jnp.add, weighed, pull(weights[j]))
+
+        _, pull = jax.vjp(lambda y, result: step.ending(h, y, result), y, result)
+        return lax.while_loop(lambda carry: chain.has_output(k, carry[0]), add, (at.j, pull(at.dy)))[1]
+
+    more, dy = step.pull(chain.system_at(k), chain.p, t, h, y, end, weigh)
+    # The outputs of earlier steps come first: the last one before this step's.
+    earlier = jnp.searchsorted(trace.index, k).astype(at.j.dtype) - 1
+    return _Back(k - 1, earlier, dy, jax.tree.map(jnp.add, at.dp, more), at.moments)
+
+
+def _pull_event(chain: _Chain, states: Any, at: _Back) -> _Back:
+    number = chain.trace.event[at.k]
+    more, dy = jax.vjp(chain.happening(at.k), chain.p, chain.step(at.k, states)[2])[1]((at.dy, at.moments[number]))
+    # Only the last time counts.
+    return _Back(at.k - 1, at.j, dy, jax.tree.map(jnp.add, at.dp, more), at.moments.at[number].set(0))
 
 
 _SENTENCE = (

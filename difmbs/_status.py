@@ -1,6 +1,10 @@
 """How a simulation, or a step of it, ended."""
 
 import enum
+from typing import Any
+
+import jax
+import numpy as np
 
 
 class Status(enum.IntEnum):
@@ -16,3 +20,11 @@ class Status(enum.IntEnum):
     event = 7
     no_equilibrium = 8
     constraint_drift = 9
+
+
+def words_of(code: Any) -> Any:
+    """One word; of an array an array of words; under a JAX transformation the number."""
+    if isinstance(code, jax.core.Tracer):
+        return code
+    words = np.vectorize(lambda code: Status(int(code)).name)(np.asarray(code))
+    return str(words) if words.ndim == 0 else words

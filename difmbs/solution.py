@@ -8,7 +8,7 @@ import numpy as np
 
 from ._errors import ParameterError, SimulationError
 from ._projection import consistent, violations
-from ._status import Status
+from ._status import Status, words_of
 from ._structure import equation_names
 from .outputs import Outputs
 from .system import System
@@ -43,10 +43,7 @@ class Solution(eqx.Module):
     @property
     def status(self) -> Any:
         """One word; for a batch of simulations an array of words; under a JAX transformation the number."""
-        if isinstance(self.code, jax.core.Tracer):
-            return self.code
-        words = np.vectorize(lambda code: Status(int(code)).name)(np.asarray(self.code))
-        return str(words) if words.ndim == 0 else words
+        return words_of(self.code)
 
     @property
     def multipliers(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ._errors import ParameterError, SimulationError
 from ._parameters import Path
 from ._rest import at_rest, undisplaced
 from ._search import Found, come_to_rest
-from ._status import Status
+from ._status import Status, words_of
 from ._structure import Structure
 from ._types import Params
 from .linalg import implicit
@@ -43,10 +43,7 @@ class Equilibrium(eqx.Module):
     @property
     def status(self) -> Any:
         """One word; for a batch an array of words; under a JAX transformation the number."""
-        if isinstance(self.code, jax.core.Tracer):
-            return self.code
-        words = np.vectorize(lambda code: Status(int(code)).name)(np.asarray(self.code))
-        return str(words) if words.ndim == 0 else words
+        return words_of(self.code)
 
     @property
     def multipliers(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ import difmbs as mbs
 from difmbs.command import main
 from difmbs.command._running import plain
 
+from . import commands
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/model.toml"))
 
@@ -63,15 +65,7 @@ def run(tmp_path, monkeypatch):
     """Runs a command in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def invoke(*arguments, code=0):
-        result = CliRunner().invoke(main, [str(a) for a in arguments])
-        assert result.exit_code == code, result.output
-        assert "Traceback" not in result.output
-        assert "\x1b" not in result.output
-        return result
-
-    return invoke
+    return commands.run
 
 
 @pytest.fixture

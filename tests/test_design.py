@@ -9,6 +9,8 @@ import pytest
 
 import difmbs as mbs
 
+from .interrupts import interrupted_at
+
 DAMPER = {"spring.damping": mbs.Interval(1.0, 0.1, 100.0)}
 TIMES = np.linspace(0, 2, 101)
 
@@ -203,12 +205,7 @@ def test_ties_fixed_values_and_shared_unknowns():
 def test_an_interrupted_search_goes_on_to_the_same_result(tmp_path):
     objective = mbs.MeanSquare("x")
     whole = optimize(objective, folder=tmp_path / "whole")
-
-    def stop(line):
-        if line.lstrip().startswith("3 "):
-            raise KeyboardInterrupt
-
-    part = optimize(objective, folder=tmp_path / "part", progress=stop)
+    part = optimize(objective, folder=tmp_path / "part", progress=interrupted_at(3))
     assert part.status == "interrupted"
     assert part.evaluations < whole.evaluations
     again = optimize(objective, folder=tmp_path / "part", resume=True)

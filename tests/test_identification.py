@@ -11,6 +11,8 @@ import scipy.optimize
 
 import difmbs as mbs
 
+from .interrupts import interrupted_at
+
 TRUTH = {"mass.mass": 1.6, "spring.stiffness": 4000.0, "load.load": 80.0}
 TIMES = np.linspace(0, 1, 101)
 DT = 2e-3
@@ -395,11 +397,9 @@ def test_an_early_end_knows_the_noise_too():
 
 
 def test_ctrl_c_leaves_the_best_of_an_optimizer(tmp_path):
-    def stop(line):
-        if line.lstrip().startswith("4 "):
-            raise KeyboardInterrupt
-
-    fit = identify(experiment(noisy()), unknowns(1.62, 3950.0, 78.0), optimizer=optax.adam(2e-3), progress=stop)
+    fit = identify(
+        experiment(noisy()), unknowns(1.62, 3950.0, 78.0), optimizer=optax.adam(2e-3), progress=interrupted_at(4)
+    )
     assert fit.status == "interrupted"
     assert fit.chi2 == pytest.approx(min(line.chi2 for line in fit.history), rel=1e-6)
     with pytest.raises(mbs.ParameterError, match="nothing is kept on the disk"):
@@ -648,14 +648,7 @@ def test_fits_that_differ_in_anything_are_told_apart():
 
 
 def test_ctrl_c_leaves_the_best_so_far():
-    lines = []
-
-    def stop(line):
-        lines.append(line)
-        if len(lines) == 6:
-            raise KeyboardInterrupt
-
-    fit = identify(experiment(), unknowns(), progress=stop)
+    fit = identify(experiment(), unknowns(), progress=interrupted_at(4))
     assert fit.status == "interrupted"
     assert 0 < fit.evaluations < 10
     assert fit.chi2 == min(line.chi2 for line in fit.history)

@@ -13,11 +13,11 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import difmbs as mbs
-from difmbs.command import main
 from difmbs.command._running import in_background
+
+from .commands import run
 
 ROOT = Path(__file__).parent.parent
 DROP = ROOT / "examples" / "drop_test"
@@ -48,13 +48,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "design.toml").write_text(DESIGN)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(a) for a in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 def numeric(folder, names=NUMERIC):

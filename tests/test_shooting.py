@@ -7,6 +7,8 @@ import pytest
 
 import difmbs as mbs
 
+from .interrupts import interrupted_at
+
 TIMES = np.arange(401) * 0.05
 DT = 0.01
 NOISE = 5e-3
@@ -92,14 +94,7 @@ def test_segments_find_what_one_motion_misses_and_go_on_after_a_stop(tmp_path):
 
 
 def test_ctrl_c_leaves_the_best_so_far():
-    lines = []
-
-    def stop(line):
-        lines.append(line)
-        if len(lines) == 3:
-            raise KeyboardInterrupt
-
-    fit = identify_swinging(segments=20, progress=stop)
+    fit = identify_swinging(segments=20, progress=interrupted_at(1))
     assert fit.status == "interrupted"
     assert fit.names == tuple(TRUTH)
     assert np.isfinite(fit.chi2)

@@ -1,29 +1,22 @@
-"""What was measured: time series, static displacements, frequencies and damping ratios; and how it is predicted."""
+"""What was measured: time series, static displacements, frequencies and damping ratios."""
 
 import abc
 import dataclasses
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ParameterError, SimulationError, did_you_mean
-from .._modes import modes
-from .._parameters import Path, as_array, is_numbers, show
-from .._simulate import simulate
+from .._errors import ParameterError, did_you_mean
+from .._parameters import as_array, is_numbers, show
 from ..files import Table, read_table
 from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
-from ..statics import static_equilibrium
 from ..system import System
-
-_MOST_NODES = 1_000_000
-CHANNEL_PARAMETERS = ("gain", "bias", "delay")
+from .programs import AbstractProgram, Motion, Rest, Settings, Vibration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,17 +39,6 @@ class Channel:
     delay: float = dataclasses.field(default=0.0, kw_only=True)
     missing: bool = dataclasses.field(default=False, kw_only=True)
     column: str | tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How time series are simulated: the arguments of `simulate` of these names."""
-
-    dt: float | None = None
-    solver: Any = None
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    max_steps: int = 4096
 
 
 class AbstractExperiment(abc.ABC):
@@ -102,7 +84,7 @@ class AbstractExperiment(abc.ABC):
                 )
 
     @abc.abstractmethod
-    def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> "AbstractProgram":
+    def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> AbstractProgram:
         """What has to be compiled; `delays`: the range of each channel's delay, where there is one."""
 
     @property
@@ -197,12 +179,8 @@ class Experiment(AbstractExperiment):
         return cls(times, data, channels, inputs=points, **known)
 
     def program(self, settings, delays):
-        return Motion(
-            tuple(self.times.tolist()),
-            self.t0,
-            tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items()),
-            settings,
-        )
+        channels = tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items())
+        return Motion(channels, tuple(self.times.tolist()), self.t0, settings)
 
     def shapes(self, system):
         return _output_shapes(self, system, self.times.size)
@@ -293,158 +271,10 @@ class ModalTest(AbstractExperiment):
         return Vibration(channels, self.numbers, self.loaded)
 
 
-ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]
-"""Name, output, component, and the range of the delay if there is one."""
-
-
-@dataclasses.dataclass(frozen=True)
-class AbstractProgram(abc.ABC):
-    """The part of an experiment that is compiled: experiments with equal programs run side by side."""
-
-    channels: tuple[ChannelSpec, ...]
-
-    @abc.abstractmethod
-    def outputs(self, system: System, loads: Mapping[Path, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
-        """What is measured by each channel, before gain and bias."""
-
-    @abc.abstractmethod
-    def raise_if_failed(self, system: System, loads: Mapping[Path, Any]) -> None:
-        """Of one experiment that cannot be predicted: raises the `SimulationError` that says why, if that is known."""
-
-    def predict(self, system: System, loads: Mapping[Path, Any], sensors: Mapping[Path, Any]) -> dict[str, Any]:
-        delays = {name: sensors[name, "delay"] for name, *_, span in self.channels if span is not None}
-        outputs = self.outputs(system, loads, delays)
-        return {n: sensors[n, "gain"] * x + sensors[n, "bias"] for n, x in outputs.items()}
-
-    def counts(self, channel: str, shape: tuple[int, ...]) -> np.ndarray:
-        """Which samples can be predicted at all."""
-        return np.ones(shape, bool)
-
-
-@dataclasses.dataclass(frozen=True, init=False)
-class Motion(AbstractProgram):
-    """A simulation with outputs at the times of the samples."""
-
-    times: tuple[float, ...]
-    t0: float
-    settings: Settings
-
-    def __init__(self, times, t0, channels, settings):
-        for name, value in dict(times=times, t0=t0, channels=channels, settings=settings).items():
-            object.__setattr__(self, name, value)
-
-    def outputs(self, system, loads, delays):
-        nodes = self._nodes()
-        union = np.asarray(sorted({*self.times, *nodes}))
-        solution = self._simulated(system, union, throw=False)
-        at_samples, at_nodes = np.searchsorted(union, self.times), np.searchsorted(union, nodes)
-        read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
-        found = {}
-        for name, output, component, span in self.channels:
-            values = component_of(output, read[output], component)
-            if span is None:
-                found[name] = values[at_samples]
-            else:
-                late = jnp.asarray(self.times) - delays[name]
-                found[name] = _interpolated(values[at_nodes], (late - nodes[0]) / (nodes[1] - nodes[0]))
-        return found
-
-    def raise_if_failed(self, system, loads):
-        solution = self._simulated(system, np.asarray(self.times), throw=True)
-        if solution.status == "event":
-            time = float(solution.stats["time"])
-            raise SimulationError(f"an event of the model ends the simulation at t = {time:.6g}.", "event", time)
-
-    def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
-        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(Settings)}
-        return simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw, **options)
-
-    def counts(self, channel, shape):
-        span = next(span for name, *_, span in self.channels if name == channel)
-        if span is None:
-            return np.ones(shape, bool)
-        begun = np.asarray(self.times) - span[1] >= self.t0
-        return np.broadcast_to(begun.reshape(-1, *(1 for _ in shape[1:])), shape)
-
-    def _nodes(self) -> np.ndarray:
-        """Equally spaced times, four to the shortest interval of samples, on which late signals are interpolated."""
-        spans = [span for *_, span in self.channels if span is not None]
-        if not spans:
-            return np.zeros(0)
-        first = max(self.t0, self.times[0] - max(upper for _, upper in spans))
-        last = self.times[-1] - min(lower for lower, _ in spans)
-        # Interpolation takes six of them.
-        count = max(int(np.ceil((last - first) / (np.min(np.diff(self.times)) / 4))), 5)
-        if count > _MOST_NODES:
-            raise ParameterError(
-                f"to shift late signals by interpolation takes {count} times, because two samples are only "
-                f"{np.min(np.diff(self.times)):g} s apart. Leave one of them out."
-            )
-        return first + (last - first) / count * np.arange(count + 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Rest(AbstractProgram):
-    """Equilibria, one for each case of load."""
-
-    def outputs(self, system, loads, delays):
-        def one(loads):
-            rest = static_equilibrium(_loaded(system, loads), throw=False)
-            return {
-                name: component_of(output, rest[output], component, 0) for name, output, component, _ in self.channels
-            }
-
-        if loads:
-            return jax.vmap(one)(dict(loads))
-        return jax.tree.map(lambda x: x[None], one({}))
-
-    def raise_if_failed(self, system, loads):
-        for case in range(len(next(iter(loads.values()))) if loads else 1):
-            static_equilibrium(_loaded(system, {path: load[case] for path, load in loads.items()}))
-
-
-@dataclasses.dataclass(frozen=True)
-class Vibration(AbstractProgram):
-    """Natural vibrations about a state at rest."""
-
-    numbers: tuple[int, ...]
-    loaded: bool
-
-    def outputs(self, system, loads, delays):
-        rest = static_equilibrium(system, throw=False).q if self.loaded else None
-        found = modes(system, q=rest, count=max(self.numbers) + 1, throw=False).only(*self.numbers)
-        known = {"frequency": found.frequencies, "damping_ratio": found.damping_ratios}
-        return {name: known[output] for name, output, *_ in self.channels}
-
-    def raise_if_failed(self, system, loads):
-        modes(system, q=static_equilibrium(system).q if self.loaded else None, count=max(self.numbers) + 1)
-
-
-def _loaded(system: System, loads: Mapping[Path, Any]) -> System:
-    """The system in one case of load; each load has its numbers, and which entries of the parameter they are."""
-    params: Any = system.params()
-    known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}
-    return system.with_values({path: jnp.where(x[1] > 0, x[0], known[path]) for path, x in loads.items()})
-
-
 def column_of(table: Table, names: str | Sequence[str], missing: bool = False) -> np.ndarray:
     """A column of a file, or columns as the entries of a vector; `missing`: whether numbers may be."""
     column = table.column if missing else table.complete_column
     return column(names) if isinstance(names, str) else np.stack([column(name) for name in names], axis=-1)
-
-
-def _interpolated(values: Any, place: Any) -> Any:
-    """Values between equally spaced ones, through the six that are nearest: the error falls with the sixth power."""
-    first = jnp.clip(jnp.floor(place).astype(int) - 2, 0, values.shape[0] - 6)
-    s = place - first.astype(place.dtype)
-    total = jnp.zeros(())
-    for i in range(6):
-        factor = jnp.ones_like(s)
-        for j in range(6):
-            if j != i:
-                factor = factor * (s - j) / (i - j)
-        total = total + factor.reshape(-1, *(1 for _ in values.shape[1:])) * values[first + i]
-    return total
 
 
 def output_shape(system: System, output: str) -> tuple[int, ...]:

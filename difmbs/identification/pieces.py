@@ -18,7 +18,7 @@ from ..equations import split
 from ..outputs import Outputs, component_of
 from ..solvers import AbstractOneStep, RungeKutta4, one_step
 from ..system import System
-from .experiments import Motion
+from .programs import Motion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,7 @@ def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
     start = consistent(system, begin, at.q, at.v)
     begin = jnp.asarray(begin, start.q.dtype)
-    run = integrate(method, system, step.at(begin, step.inner.start(system, begin, start.q, start.v)))
+    run = integrate(method, system, step.start(system, begin, start.q, start.v))
     q, v = split(system, run.outputs)
     t = begin + jnp.asarray(cuts.outputs, q.dtype)
     if system.constrained and not method.on_grid and step.on_constraints:
@@ -122,7 +122,7 @@ def apart(system: System, a: States, b: States) -> Any:
 
 
 class Later(AbstractOneStep):
-    """A solver whose times count from when a piece begins; the state has that time as its last entry.
+    """A solver whose times count from when a piece begins: `start` gets that time, and the state has it as last entry.
 
     So pieces with different begins are one program, and differ in the state they start from.
     """
@@ -143,7 +143,7 @@ class Later(AbstractOneStep):
         return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
 
     def start(self, system, t, q, v):
-        raise NotImplementedError("the state at the start comes with the time at which it is.")
+        return self.at(t, self.inner.start(system, t, q, v))
 
     def slope(self, t, y, system):
         return self.at(0, self.inner.slope(t + y[-1], y[:-1], system))

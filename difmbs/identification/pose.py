@@ -12,9 +12,10 @@ from .._errors import ParameterError, did_you_mean
 from .._parameters import Path, flatten
 from ..piecewise import Piecewise
 from ..system import System
-from .experiments import CHANNEL_PARAMETERS, AbstractExperiment, AbstractProgram, Motion, Settings, StaticTest
+from .experiments import AbstractExperiment, StaticTest
 from .pieces import Cuts, cut
 from .problem import Group, Place, Problem, Scaling
+from .programs import CHANNEL_PARAMETERS, AbstractProgram, Motion, Settings
 from .unknowns import Target, Unknowns, changed, resolve
 
 

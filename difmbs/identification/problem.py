@@ -12,7 +12,7 @@ import numpy as np
 
 from .._parameters import Path
 from ..system import System
-from .experiments import CHANNEL_PARAMETERS, AbstractProgram
+from .programs import CHANNEL_PARAMETERS, AbstractProgram
 from .unknowns import Target
 
 

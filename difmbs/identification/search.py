@@ -1,6 +1,7 @@
 """From experiments to parameters."""
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -17,16 +18,17 @@ from .._parameters import show
 from ..system import System
 from . import levenberg_marquardt as lm
 from .descent import descended
-from .experiments import AbstractExperiment, Settings, Vibration
+from .experiments import AbstractExperiment
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .joining import Joining
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
+from .programs import Settings, Vibration
 from .progress import Lines, Progress, Watch
 from .starts import Tried, best_start
-from .store import Stored, restored, store
+from .store import Stored, fingerprint, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
 
 
@@ -102,6 +104,11 @@ class Search:
     tried: Tried | None = None
     """What several starts led to."""
 
+    @functools.cached_property
+    def of(self) -> str:
+        """The fingerprint of the fit."""
+        return fingerprint(self.posed)
+
     def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
         posed, noise = self.posed, self.posed.first_noise()
         problem = posed.problem(noise)
@@ -109,7 +116,7 @@ class Search:
         state, status, joining = lm.begin(problem, z), "", None
         try:
             if resume:
-                stored = restored(self.folder, posed, state)
+                stored = restored(self.folder, self.of, state)
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
                 self.tried = stored.tried
                 if stored.stage is not None:
@@ -143,7 +150,7 @@ class Search:
         """The fit as it was after the last iteration on the disk, without going on."""
         posed = self.posed
         begun = lm.begin(posed.problem(posed.first_noise()), posed.start)
-        kept = restored(self.folder, posed, begun)
+        kept = restored(self.folder, self.of, begun)
         problem, state = posed.problem(kept.noise), kept.state
         code = lm.RUNNING if kept.stage is not None else int(state.code)
         if kept.stage is not None:
@@ -175,7 +182,7 @@ class Search:
                 if self.folder is not None:
                     pieces = joining.numbers
                     kept = Stored(joining.state, noise, tuple(self.history), joining.stage, pieces)
-                    store(self.folder, self.posed, kept)
+                    store(self.folder, self.of, kept)
         except KeyboardInterrupt:
             self.last = problem, joining.whole(), noise
             raise
@@ -193,7 +200,7 @@ class Search:
                     state = state._replace(code=np.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
                 if self.folder is not None:
-                    store(self.folder, self.posed, Stored(state, noise, tuple(self.history), tried=self.tried))
+                    store(self.folder, self.of, Stored(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
             found = estimated_noise(self.posed, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):

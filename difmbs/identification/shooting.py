@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..system import System
-from .experiments import Motion
 from .pieces import Cuts, States, apart, measured_by, run_piece
 from .problem import LOSSES, AbstractProblem, Group, Problem, Scaling, differentiated, flat
+from .programs import Motion
 
 
 class Assumed(NamedTuple):

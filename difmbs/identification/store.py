@@ -36,12 +36,11 @@ class Stored(NamedTuple):
     tried: Tried | None = None
 
 
-def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
+def store(folder: str | os.PathLike[str], of: str, stored: Stored) -> None:
+    """Writes a search; `of`: the fingerprint of the fit."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    rest = dict(
-        of=fingerprint(posed), noise=stored.noise, history=[tuple(line) for line in map(_plain, stored.history)],
-        stage=stored.stage,
-    )  # fmt: skip
+    history = [tuple(line) for line in map(_plain, stored.history)]
+    rest = dict(of=of, noise=stored.noise, history=history, stage=stored.stage)
     with replacing(Path(folder) / NAME, force=True) as file:
         arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
         arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
@@ -50,7 +49,7 @@ def store(folder: str | os.PathLike[str], posed: Posed, stored: Stored) -> None:
         np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
 
 
-def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State) -> Stored:
+def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.State) -> Stored:
     """What `store` wrote; refused if it belongs to another fit."""
     if folder is None:
         raise FileError("resume needs the folder of the fit that is to go on.")
@@ -67,7 +66,7 @@ def restored(folder: str | os.PathLike[str] | None, posed: Posed, like: lm.State
         raise FileError(f"{path} does not exist: there is nothing to resume.") from None
     except Exception as error:  # whatever a damaged archive raises
         raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
-    if rest["of"] != fingerprint(posed):
+    if rest["of"] != of:
         raise MismatchError(
             f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again "
             "without resume.",

@@ -10,8 +10,9 @@ import numpy as np
 
 from .._structure import KINDS
 from ..files import fingerprint
-from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, Motion, StaticTest
+from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, StaticTest
 from ..identification.fit import Fit
+from ..identification.programs import Motion
 from ..system import System
 from .markup import Html, facts, table
 from .numbers import count, listed, short

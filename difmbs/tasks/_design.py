@@ -2,18 +2,16 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from .._errors import FileError
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
 from ..design.search import Search, optimize, posed_search
-from ..files import Document, ModelFile, SimulationSettings, read_document, read_settings
-from ..identification.progress import Progress, Watch
-from ..system import System
+from ..files import SimulationSettings, read_document, read_settings
+from ..identification.unknowns import Unknowns
 from . import _fields as fields
-from ._head import read_model_of, read_search, said_of_task
+from ._head import AbstractTask, read_model_of, read_search, said_of_task
 from ._quantities import read_limits, read_objectives
 from ._unknowns import read_unknowns
 
@@ -25,53 +23,25 @@ _SEARCH = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class DesignFile:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DesignFile(AbstractTask[Design]):
     """A design task as a file describes it.
 
     `system`, `objectives`, `unknowns` and `limits` are what `optimize` takes, `simulation` and `search` its settings;
     `model`: the file of the model.
     """
 
-    document: Document
-    model: ModelFile
-    system: System
     objectives: tuple[AbstractQuantity, ...]
     limits: tuple[Limit, ...]
-    unknowns: Mapping[str, Any]
     simulation: SimulationSettings
-    search: Mapping[str, Any]
 
     @property
-    def unknown_numbers(self) -> dict[str, float]:
-        """All unknown numbers by name, where they start."""
-        unknowns = self.posed().unknowns
-        return dict(zip(unknowns.names, unknowns.start.tolist(), strict=True))
+    def resolved(self) -> Unknowns:
+        return self.posed().unknowns
 
-    def run(
-        self,
-        *,
-        starts: int | None = None,
-        folder: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        progress: Progress = None,
-        watch: Watch = None,
-    ) -> Design:
-        """Searches; the arguments are those of `optimize`, `starts` instead of what the file says."""
-        search = dict(self.search) if starts is None else {**self.search, "starts": starts}
-        with said_of_task(self.document):
-            return optimize(
-                self.system,
-                self.objectives,
-                self.unknowns,
-                limits=self.limits,
-                **self.simulation.arguments(),
-                **search,
-                folder=folder,
-                resume=resume,
-                progress=progress,
-                watch=watch,
-            )
+    def _searched(self, **options: Any) -> Design:
+        simulation = self.simulation.arguments()
+        return optimize(self.system, self.objectives, self.unknowns, limits=self.limits, **simulation, **options)
 
     def stored(self, folder: str | os.PathLike[str], starts: int | None = None) -> Design:
         """The design as far as its evaluations are on the disk, without going on."""
@@ -101,7 +71,15 @@ def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
     if simulation is None:
         raise FileError(f"{document.path}: neither it nor the model has a table [simulation]. Add one with t_end.")
     system = model.assemble()
-    objectives, limits = read_objectives(document, system), read_limits(document, system)
-    design = DesignFile(document, model, system, objectives, limits, unknowns, simulation, search)
+    design = DesignFile(
+        document=document,
+        model=model,
+        system=system,
+        objectives=read_objectives(document, system),
+        limits=read_limits(document, system),
+        unknowns=unknowns,
+        simulation=simulation,
+        search=search,
+    )
     design.posed()  # refuses what does not fit together
     return design

@@ -6,16 +6,16 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..files import Document, ModelFile, SimulationSettings, read_document, read_settings
+from ..files import SimulationSettings, read_document, read_settings
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
 from ..identification.pose import Posed
-from ..identification.progress import Lines, Progress, Watch
+from ..identification.progress import Lines
 from ..identification.search import Search, identify, posed_problem
-from ..system import System
+from ..identification.unknowns import Unknowns
 from . import _fields as fields
 from ._experiments import EXPERIMENTS, read_experiments
-from ._head import read_model_of, read_search, said_of_task
+from ._head import AbstractTask, read_model_of, read_search, said_of_task
 from ._unknowns import read_unknowns
 
 _SEARCH = {
@@ -28,50 +28,23 @@ _SEARCH = {
 _SIMULATION = ("dt", "solver", "rtol", "atol", "max_steps")
 
 
-@dataclasses.dataclass(frozen=True)
-class FitFile:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FitFile(AbstractTask[Fit]):
     """A fit as a file describes it.
 
     `system`, `experiments` and `unknowns` are what `identify` takes, `simulation` and `search` its settings by name;
     `model`: the file of the model.
     """
 
-    document: Document
-    model: ModelFile
-    system: System
     experiments: tuple[AbstractExperiment, ...]
-    unknowns: Mapping[str, Any]
     simulation: Mapping[str, Any]
-    search: Mapping[str, Any]
 
     @property
-    def unknown_numbers(self) -> dict[str, float]:
-        """All unknown numbers by name, where they start."""
-        return dict(zip(self.posed.unknowns.names, self.posed.unknowns.start.tolist(), strict=True))
+    def resolved(self) -> Unknowns:
+        return self.posed.unknowns
 
-    def run(
-        self,
-        *,
-        starts: int | None = None,
-        folder: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        progress: Progress = None,
-        watch: Watch = None,
-    ) -> Fit:
-        """Makes the fit; the arguments are those of `identify`, `starts` instead of what the file says."""
-        search = dict(self.search) if starts is None else {**self.search, "starts": starts}
-        with said_of_task(self.document):
-            return identify(
-                self.system,
-                self.experiments,
-                self.unknowns,
-                **self.simulation,
-                **search,
-                folder=folder,
-                resume=resume,
-                progress=progress,
-                watch=watch,
-            )
+    def _searched(self, **options: Any) -> Fit:
+        return identify(self.system, self.experiments, self.unknowns, **self.simulation, **options)
 
     def stored(self, folder: str | os.PathLike[str]) -> Fit:
         """The fit as far as it is on the disk, without going on."""
@@ -98,13 +71,13 @@ def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fi
     model = read_model_of(document, allow_outside)
     settings = (simulation or model.simulation or SimulationSettings(t_end=1.0)).arguments()
     fit = FitFile(
-        document,
-        model,
-        model.assemble(),
-        read_experiments(document, allow_outside),
-        unknowns,
-        {key: settings[key] for key in _SIMULATION},
-        search,
+        document=document,
+        model=model,
+        system=model.assemble(),
+        experiments=read_experiments(document, allow_outside),
+        unknowns=unknowns,
+        simulation={key: settings[key] for key in _SIMULATION},
+        search=search,
     )
     _ = fit.posed  # refuses what does not fit together
     return fit

@@ -64,22 +64,21 @@ class Folder:
         with self.lock:
             if line.accepted and not self.closed:
                 self.best = line
-                self._write_best("running")
+                self._write_best(line, "running")
 
     def interrupt(self) -> None:
         """Writes the best values, and no others afterwards."""
         with self.lock:
             if self.best is not None and not self.closed:
-                self._write_best("interrupted")
+                self._write_best(self.best, "interrupted")
             self.closed = True
 
-    def _write_best(self, status: str) -> None:
-        assert self.best is not None
-        pairs = zip(self.start.items(), self.best.values, strict=True)
+    def _write_best(self, best: Iteration, status: str) -> None:
+        pairs = zip(self.start.items(), best.values, strict=True)
         values = {name: {"value": value, "start": start} for (name, start), value in pairs}
         (self.path / MANIFEST).unlink(missing_ok=True)
         measure = "chi2" if isinstance(self.task, FitFile) else "objective"
-        self._write_parameters({"status": status, measure: self.best.chi2}, values)
+        self._write_parameters({"status": status, measure: best.chi2}, values)
 
     def write(self, result: Fit | Design) -> list[str]:
         """Writes the result but for the manifest; returns the names of the files."""

@@ -1,14 +1,61 @@
 """What fit files and design files have in common."""
 
+import abc
+import dataclasses
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .._errors import FileError, ModelError, ParameterError, SimulationError
 from .._parameters import show
 from ..files import Document, ModelFile, beside, read_model, said_of
+from ..identification.progress import Progress, Watch
+from ..identification.unknowns import Unknowns
+from ..system import System
 from ._fields import Kind, check_fields
+
+Result = TypeVar("Result")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AbstractTask(abc.ABC, Generic[Result]):
+    """A search as a file describes it: `model`: the file of the model; `search`: the settings by name."""
+
+    document: Document
+    model: ModelFile
+    system: System
+    unknowns: Mapping[str, Any]
+    search: Mapping[str, Any]
+
+    @property
+    @abc.abstractmethod
+    def resolved(self) -> Unknowns:
+        """The unknowns, found in the model."""
+
+    @abc.abstractmethod
+    def _searched(self, **options: Any) -> Result:
+        """Searches; `options`: the settings, and where the state and the progress go."""
+
+    @property
+    def unknown_numbers(self) -> dict[str, float]:
+        """All unknown numbers by name, where they start."""
+        return dict(zip(self.resolved.names, self.resolved.start.tolist(), strict=True))
+
+    def run(
+        self,
+        *,
+        starts: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Progress = None,
+        watch: Watch = None,
+    ) -> Result:
+        """Searches; the arguments are those of `identify` or `optimize`, `starts` instead of what the file says."""
+        search = dict(self.search) if starts is None else {**self.search, "starts": starts}
+        with said_of_task(self.document):
+            return self._searched(**search, folder=folder, resume=resume, progress=progress, watch=watch)
 
 
 def read_model_of(document: Document, allow_outside: bool) -> ModelFile:
