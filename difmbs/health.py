@@ -56,8 +56,8 @@ class Health:
         lines += [
             f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)",
             f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
-            f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the energy "
-            f"({known if np.isfinite(self.quadrature) else 'there are too few outputs to know the work'})",
+            f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the "
+            f"energy ({known if np.isfinite(self.quadrature) else 'there are too few outputs to know the work'})",
         ]
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)

@@ -117,7 +117,7 @@ def test_limits_hold(limit, expected):
 
 @pytest.mark.parametrize("size", [1e-9, 1e9])
 def test_limits_of_any_size_hold(size):
-    """x0 at most 1, of a start at 3: in tiny numbers no violation is rounding, in huge ones rounding is no violation."""
+    """x0 at most 1, of a start at 3: no violation of a tiny bound is rounding, rounding of a huge one is none."""
     of = lambda solution: size * solution["place"][0]
     more = lambda solution: size * (solution["place"][0] - 1)
     for limit in (mbs.Limit(of, upper=size), mbs.Limit(more, upper=0.0)):

@@ -105,7 +105,7 @@ def _times(saveat: Any, t0: Any, t1: Any, dt: Any, **_: Any) -> tuple[float, ...
             "optimize compares designs at given times: pass them as saveat, for example np.linspace(0, 5, 501), "
             "instead of a diffrax.SaveAt."
         )
-    t0, t1, _ = check_times(t0, t1, dt)
+    t0, t1 = check_times(t0, t1, dt)[:2]
     return None if saveat is None else output_times(saveat, t0, t1)
 
 

@@ -74,12 +74,11 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Any], *, for
     names = ["'" + name if name.startswith(_FORMULA) else name for name in columns]
     with replacing(path, force=force) as file:
         lines = _Encoded(file)
-        # Otherwise a name with # would make the row a comment.
-        quoting = csv.QUOTE_ALL if names[0].startswith("#") else csv.QUOTE_MINIMAL
-        csv.writer(lines, lineterminator="\n", quoting=quoting).writerow(names)
-        csv.writer(lines, lineterminator="\n").writerows(
-            zip(*(np.asarray(x).tolist() for x in columns.values()), strict=True)
-        )
+        plain = csv.writer(lines, lineterminator="\n")
+        quoted = csv.writer(lines, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        # Without quotes a name with # would make the row a comment.
+        (quoted if names[:1] and names[0].startswith("#") else plain).writerow(names)
+        plain.writerows(zip(*(np.asarray(x).tolist() for x in columns.values()), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -422,7 +422,7 @@ class Vibration(AbstractProgram):
 
 def _loaded(system: System, loads: Mapping[Path, Any]) -> System:
     """The system in one case of load; each load has its numbers, and which entries of the parameter they are."""
-    params = system.params()
+    params: Any = system.params()
     known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}
     return system.with_values({path: jnp.where(x[1] > 0, x[0], known[path]) for path, x in loads.items()})
 
