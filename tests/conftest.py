@@ -1,5 +1,7 @@
 """Strict settings for all tests: double precision, no silent promotion, annotations executed."""
 
+import ctypes
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -26,6 +28,24 @@ with install_import_hook("difmbs", "beartype.beartype"):
     # All of it, while the hook is there.
     for name in difmbs.__all__:
         getattr(difmbs, name)
+
+MOST_MEMORY = 3e9
+
+
+def memory():
+    """What this process takes [bytes]; 0 where the system does not say."""
+    said = Path("/proc/self/statm")
+    return int(said.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if said.exists() else 0
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room():
+    yield
+    # JAX keeps every compiled program, and glibc what JAX gives back: without this a process grows to 9 GB.
+    if memory() > MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture
