@@ -338,7 +338,8 @@ class Adaptive(eqx.Module):
             return end
         # Of very many not all: that would take more steps than there may be.
         knots = knots[:: -(-knots.size // (self.max_steps // 8 + 1))]
-        return jnp.minimum(end, jnp.min(jnp.where(knots > t + 1e-9 * (self.t1 - self.t0), knots, jnp.inf)))
+        ahead = knots - self.step.clock(t, s.y1)
+        return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
     def _longest(self, system: System, t0: Any, y0: Any) -> Any:
         """The step in which the fastest vibration about the start turns as far as the method can follow."""

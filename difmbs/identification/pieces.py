@@ -138,6 +138,13 @@ class Later(AbstractOneStep):
     def held(self):
         return self.inner.held
 
+    @property
+    def reach(self):
+        return self.inner.reach
+
+    def clock(self, t, y):
+        return t + y[-1]
+
     @staticmethod
     def at(begin, y):
         return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
@@ -146,19 +153,19 @@ class Later(AbstractOneStep):
         return self.at(t, self.inner.start(system, t, q, v))
 
     def slope(self, t, y, system):
-        return self.at(0, self.inner.slope(t + y[-1], y[:-1], system))
+        return self.at(0, self.inner.slope(self.clock(t, y), y[:-1], system))
 
     def begin(self, system, t, h, y):
-        return self.inner.begin(system, t + y[-1], h, y[:-1])
+        return self.inner.begin(system, self.clock(t, y), h, y[:-1])
 
     def step(self, system, t, h, y, memory):
-        step = self.inner.step(system, t + y[-1], h, y[:-1], memory)
+        step = self.inner.step(system, self.clock(t, y), h, y[:-1], memory)
         # A method without an estimate says 0 for all entries.
         error = None if step.error is None else self.at(0, jnp.broadcast_to(step.error, y[:-1].shape).astype(y.dtype))
         return step._replace(end=self.at(y[-1], step.end), error=error)
 
     def result(self, system, t, h, y, end):
-        return self.inner.result(system, t + y[-1], h, y[:-1], end[:-1])
+        return self.inner.result(system, self.clock(t, y), h, y[:-1], end[:-1])
 
     def ending(self, h, y, result):
         return self.at(y[-1], self.inner.ending(h, y[:-1], result))
@@ -173,12 +180,12 @@ class Later(AbstractOneStep):
         return self.at(y[-1], self.inner.inside(t, h, y[:-1], result, output))
 
     def push(self, system_of, p, t, h, y, end, dp, dy):
-        return self.inner.push(system_of, p, t + y[-1], h, y[:-1], end[:-1], dp, dy[:-1])
+        return self.inner.push(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], dp, dy[:-1])
 
     def pull(self, system_of, p, t, h, y, end, weigh):
         def weigh_inner(result):
             dy, dresult = weigh(result)
             return dy[:-1], dresult
 
-        dp, dy = self.inner.pull(system_of, p, t + y[-1], h, y[:-1], end[:-1], weigh_inner)
+        dp, dy = self.inner.pull(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], weigh_inner)
         return dp, self.at(0, dy)

@@ -63,6 +63,10 @@ class AbstractOneStep(eqx.Module):
     def error_order(self) -> Any:
         return self.solver.error_order(TERM)
 
+    def clock(self, t: Any, y: Any) -> Any:
+        """The time for forces and constraints."""
+        return t
+
     def start(self, system: System, t: Any, q: Any, v: Any) -> Any:
         """The state at the start."""
         return jnp.concatenate([q, v])
