@@ -241,7 +241,8 @@ class Adaptive(eqx.Module):
 
     def _start(self, system: System, y0: Any, record: bool) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
-        first = self._cautious(system, t0, y0) if system.constrained else None
+        slope, longest = self._look_around(system, t0, y0)
+        first = self._cautious(slope, y0) if system.constrained else None
         tnext, controller = self.controller.init(TERM, t0, t1, y0, first, system, self._slope, self.step.error_order)
         memory = self.step.begin(system, t0, tnext - t0, y0)
         dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
@@ -256,16 +257,14 @@ class Adaptive(eqx.Module):
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
         zero = jnp.zeros((), int)
-        longest = self._longest(system, t0, y0)
         return _State(
             t0, t0, 0 * t0, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch, recorded
         )
 
-    def _cautious(self, system: System, t0: Any, y0: Any) -> Any:
+    def _cautious(self, slope: Any, y0: Any) -> Any:
         """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
         if isinstance(self.controller, Grid):
             return None
-        slope = self.step.slope(t0, y0, system)
         weights = self.controller.atol + self.controller.rtol * jnp.abs(y0)
         sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
         return jnp.clip(0.01 * sizes[0] / jnp.maximum(sizes[1], 1e-30), 1e-6 * (self.t1 - self.t0), self.t1 - self.t0)
@@ -341,24 +340,31 @@ class Adaptive(eqx.Module):
         ahead = knots - self.step.clock(t, s.y1)
         return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
-    def _longest(self, system: System, t0: Any, y0: Any) -> Any:
-        """The step in which the fastest vibration about the start turns as far as the method can follow."""
-        if isinstance(self.controller, Grid) or not np.isfinite(self.step.reach):
-            return jnp.full_like(t0, jnp.inf)
+    def _look_around(self, system: System, t0: Any, y0: Any) -> tuple[Any, Any]:
+        """The slope at the start, and the step in which the fastest vibration about it turns as far as the method can
+        follow.
+        """
+        endless = jnp.full_like(t0, jnp.inf)
+        if isinstance(self.controller, Grid):
+            return None, endless
+        if not np.isfinite(self.step.reach):
+            return self.step.slope(t0, y0, system), endless
         little = jnp.finfo(y0.dtype).eps ** 0.5 * (1 + jnp.max(jnp.abs(y0)))
-        still = self.step.slope(t0, y0, system)
 
-        def again(_, carry):
-            # By the power method, two applications of which turn a vibration by 180 degrees.
-            direction, _, growth = carry
-            change = (self.step.slope(t0, y0 + little * direction, system) - still) / little
+        def again(i, carry):
+            # By the power method, two applications of which turn a vibration by 180 degrees. First of all the slope
+            # itself, in the same loop: the equations of motion are compiled once.
+            still, direction, _, growth = carry
+            slope = self.step.slope(t0, jnp.where(i == 0, y0, y0 + little * direction), system)
+            still = jnp.where(i == 0, slope, still)
+            change = (slope - still) / little
             size = jnp.sqrt(jnp.sum(change**2))
-            return jnp.where(size > 0, change / jnp.where(size > 0, size, 1), direction), growth, size
+            return still, jnp.where(size > 0, change / jnp.where(size > 0, size, 1), direction), growth, size
 
         direction = jnp.cos(1 + 2.3 * jnp.arange(y0.size, dtype=y0.dtype)) / y0.size**0.5
-        _, before, growth = lax.fori_loop(0, 16, again, (direction, 0 * t0, 0 * t0))
+        still, _, before, growth = lax.fori_loop(0, 17, again, (jnp.zeros_like(y0), direction, 0 * t0, 0 * t0))
         rate = jnp.sqrt(before * growth)
-        return jnp.where(rate > 0, self.step.reach / jnp.where(rate > 0, rate, 1), jnp.inf)
+        return still, jnp.where(rate > 0, self.step.reach / jnp.where(rate > 0, rate, 1), jnp.inf)
 
     def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""
