@@ -103,6 +103,8 @@ class Search:
     begun: float = dataclasses.field(default_factory=time.perf_counter)
     tried: Tried | None = None
     """What several starts led to."""
+    last: Any = None
+    """Problem, state and noise after the last iteration."""
 
     @functools.cached_property
     def of(self) -> str:
@@ -158,9 +160,6 @@ class Search:
         status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
         fit = finished(posed, problem, state, status, kept.noise, kept.history)
         return dataclasses.replace(fit, tried=kept.tried)
-
-    last: Any = None
-    """Problem, state and noise after the last iteration."""
 
     def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining | None]:
         """The search from where the pieces of the motion have become one; their last stage if they have not."""
