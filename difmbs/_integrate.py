@@ -132,8 +132,13 @@ class Fixed(eqx.Module):
         steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
+    @property
+    def room(self) -> int:
+        """For so many steps."""
+        return len(self._grid()[0]) - 1
+
     def spacing(self, size: int) -> int:
-        return spacing(len(self._grid()[0]), size)
+        return spacing(self.room + 1, size)
 
     @property
     def on_grid(self) -> bool:
@@ -201,6 +206,10 @@ class Adaptive(eqx.Module):
     max_steps: int = eqx.field(static=True)
 
     on_grid: ClassVar[bool] = False
+
+    @property
+    def room(self) -> int:
+        return self.max_steps + 1
 
     def spacing(self, size: int) -> int:
         return spacing(self.max_steps, size)

@@ -108,7 +108,7 @@ class AbstractProblem(eqx.Module):
     def attached(self, u: Any) -> Any:
         """A solution u with its derivative with respect to all that the problem depends on."""
         u = lax.stop_gradient(u)
-        return implicit(u, self.residual(u), self.inverse(u))
+        return implicit(residual_of, u, self.inverse(u), self)
 
     @jax.jit
     def matrix(self, u: Any) -> Any:
@@ -184,6 +184,10 @@ class AbstractProblem(eqx.Module):
             jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])])
             for b in blocks
         ]
+
+
+def residual_of(u: Any, problem: AbstractProblem) -> Any:
+    return problem.residual(u)
 
 
 class Acceleration(AbstractProblem):

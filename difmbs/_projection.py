@@ -29,10 +29,15 @@ def settle(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector
     def least_change(violation):
         wanted = jnp.concatenate([jnp.zeros_like(v), violation])
         u = -inverse.solve(lax.stop_gradient(wanted))
-        return implicit(u, problem.residual(u) + wanted, inverse)[: v.size]
+        return implicit(_unmet, u, inverse, (problem, wanted))[: v.size]
 
     q = system.retract(q, least_change(system.violations(t, q, v)[0]))
     return q, v + least_change(system.violations(t, q, v)[1])
+
+
+def _unmet(u: Any, known: Any) -> Any:
+    problem, wanted = known
+    return problem.residual(u) + wanted
 
 
 class Start(NamedTuple):

@@ -3,86 +3,26 @@
 A run is a chain of steps y[k+1] = step(y[k], parameters). Its derivative is a linear map from (start, parameters) to
 the states at the outputs: forwards, tangents are carried through the jvp of one step after the other; backwards,
 cotangents through the vjp's. Step sizes are held constant, so this is the exact derivative of the discrete solution.
-Both loops run over the steps really taken and are never differentiated themselves. JAX is told that they are each
-other's transpose by `lax.custom_linear_solve`, whose matrix is the identity: so `jvp`, `grad`, `jacfwd`, `vmap` and
-`jit` all apply to the same simulation.
+Both loops run over the steps really taken and are never differentiated themselves; `_travel` tells JAX that they are
+each other's transpose.
 """
 
 import dataclasses
 import functools
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_derivatives import SymbolicZero
-from jax.flatten_util import ravel_pytree
 
 from ._batches import anywhere
 from ._events import passed
-from ._integrate import Run, Trace
-from .linalg import first_order_only, no_tangent
+from ._integrate import Trace
 from .solvers import with_row
-from .system import System
-
-
-def integrate(method: Any, system: System, y0: Any) -> Run:
-    """`method.run`, differentiable with respect to the system's parameters and y0."""
-    parameters, rest = eqx.partition(system, eqx.is_inexact_array)
-    leaves, treedef = jax.tree.flatten(parameters)
-
-    def assembled(leaves) -> System:
-        return eqx.combine(jax.tree.unflatten(treedef, leaves), rest)
-
-    @jax.custom_jvp
-    def run(leaves, y0) -> Run:
-        return method.run(assembled(leaves), y0, record=False)._replace(trace=None)
-
-    def rule(primals, tangents):
-        leaves, y0 = primals
-        moving = [i for i, x in enumerate(tangents[0]) if not isinstance(x, SymbolicZero)]
-        dp = tuple(tangents[0][i] for i in moving)
-        dy0 = jnp.zeros_like(y0) if isinstance(tangents[1], SymbolicZero) else tangents[1]
-        recorded = method.run(assembled(leaves), y0, record=True)
-        leaves, trace = first_order_only((leaves, recorded.trace), _SENTENCE)
-
-        def system_of(p) -> System:
-            changed = dict(zip(moving, p, strict=True))
-            return assembled([changed.get(i, x) for i, x in enumerate(leaves)])
-
-        p = tuple(leaves[i] for i in moving)
-        doutputs, dmoments = _replayed(method, system_of, trace, p, dp, dy0)
-        primal = recorded._replace(trace=None)
-        tangent = jax.tree.map(no_tangent, primal)._replace(outputs=doutputs)
-        return primal, tangent if primal.moments is None else tangent._replace(moments=dmoments)
-
-    run.defjvp(rule, symbolic_zeros=True)
-    return run(leaves, y0)
-
-
-def _replayed(method: Any, system_of: Any, trace: Trace, p: Any, dp: Any, dy0: Any) -> Any:
-    """Tangents of the outputs, and of the moments at which events happened last."""
-    chain = _Chain(method, system_of, trace, p)
-    # The vector (dp, dy0, outputs, moments) with matrix 1; "solving" adds the map from the first two to the others. One
-    # flat vector, because JAX wants all of it to be linear in what is differentiated, also where a part is zero.
-    nothing = (jnp.zeros((chain.count, *dy0.shape), dy0.dtype), jnp.zeros(chain.events, dy0.dtype))
-    flat, unravel = ravel_pytree((dp, dy0, nothing))
-
-    def solve(_, b):
-        dp, dy0, reached = unravel(b)
-        return ravel_pytree((dp, dy0, jax.tree.map(jnp.add, reached, _forwards(chain, dp, dy0))))[0]
-
-    def transpose_solve(_, b):
-        dp, dy0, weights = unravel(b)
-        more, dy = _backwards(chain, *weights)
-        return ravel_pytree((jax.tree.map(jnp.add, dp, more), dy0 + dy, weights))[0]
-
-    return unravel(lax.custom_linear_solve(lambda b: b, flat, solve, transpose_solve))[2]
 
 
 @dataclasses.dataclass(frozen=True)
-class _Chain:
+class Chain:
     """The accepted steps of a run by their numbers k; `p`: the parameters that are differentiated."""
 
     method: Any
@@ -182,8 +122,8 @@ class _Ahead(NamedTuple):
     moments: Any
 
 
-def _forwards(chain: _Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
-    """Tangents of outputs and moments."""
+def forwards(chain: Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
+    """Tangents of the outputs, and of the moments at which events happened last."""
 
     def left(at):
         return at.j < chain.trace.reached
@@ -197,7 +137,7 @@ def _forwards(chain: _Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
     return end.outputs[: chain.count], end.moments
 
 
-def _push(chain: _Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
+def _push(chain: Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
     step, trace, k = chain.method.step, chain.trace, at.k
     t, h, y, end = chain.step(k, states)
     result, dresult = step.push(chain.system_at(k), chain.p, t, h, y, end, dp, at.dy)
@@ -216,7 +156,7 @@ def _push(chain: _Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
     return _Ahead(k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, at.moments)
 
 
-def _push_event(chain: _Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
+def _push_event(chain: Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
     y = chain.step(at.k, states)[2]
     dy, dmoment = jax.jvp(chain.happening(at.k), (chain.p, y), (dp, at.dy))[1]
     return at._replace(k=at.k + 1, dy=dy, moments=at.moments.at[chain.trace.event[at.k]].set(dmoment))
@@ -232,7 +172,7 @@ class _Back(NamedTuple):
     moments: Any
 
 
-def _backwards(chain: _Chain, weights: Any, of_moments: Any) -> tuple[Any, Any]:
+def backwards(chain: Chain, weights: Any, of_moments: Any) -> tuple[Any, Any]:
     """Cotangents of parameters and start, from those of outputs and moments."""
     reached, y = chain.trace.reached, chain.trace.y
     last = jnp.maximum(reached - 1, 0)
@@ -246,7 +186,7 @@ def _backwards(chain: _Chain, weights: Any, of_moments: Any) -> tuple[Any, Any]:
     return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (end.dp, end.dy))
 
 
-def _pull(chain: _Chain, weights: Any, states: Any, at: _Back) -> _Back:
+def _pull(chain: Chain, weights: Any, states: Any, at: _Back) -> _Back:
     step, trace, k = chain.method.step, chain.trace, at.k
     t, h, y, end = chain.step(k, states)
 
@@ -267,14 +207,8 @@ def _pull(chain: _Chain, weights: Any, states: Any, at: _Back) -> _Back:
     return _Back(k - 1, earlier, dy, jax.tree.map(jnp.add, at.dp, more), at.moments)
 
 
-def _pull_event(chain: _Chain, states: Any, at: _Back) -> _Back:
+def _pull_event(chain: Chain, states: Any, at: _Back) -> _Back:
     number = chain.trace.event[at.k]
     more, dy = jax.vjp(chain.happening(at.k), chain.p, chain.step(at.k, states)[2])[1]((at.dy, at.moments[number]))
     # Only the last time counts.
     return _Back(at.k - 1, at.j, dy, jax.tree.map(jnp.add, at.dp, more), at.moments.at[number].set(0))
-
-
-_SENTENCE = (
-    "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives pass "
-    "adjoint=diffrax.DirectAdjoint(), or use Gauss-Newton, which needs first ones only."
-)

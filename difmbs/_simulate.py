@@ -21,9 +21,9 @@ from ._arguments import (
 )
 from ._integrate import Adaptive, Fixed, Grid
 from ._parameters import Path
-from ._projection import consistent, meets, settle
-from ._replay import integrate
+from ._projection import meets
 from ._status import Status
+from ._travel import travel
 from ._types import Params
 from .equations import accelerations, split
 from .solution import Solution, raise_if_failed
@@ -106,33 +106,28 @@ def method_of(
 @eqx.filter_jit
 def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive, times: tuple[float, ...]) -> Solution:
     system = system.with_values(values)
-    start = consistent(system, method.t0, *system.initial_state())
-    run = integrate(method, system, method.step.start(system, method.t0, start.q, start.v))
-    q, v = split(system, run.outputs)
-    if system.constrained and not method.on_grid and method.step.on_constraints:
-        q, v = jax.vmap(lambda on, *x: settle(system.switched(on), *x))(run.on, jnp.asarray(times, q.dtype), q, v)
-    q, v = (jnp.where(start.possible, x, jnp.nan) for x in (q, v))
-    code, reached = run.status, run.time
+    gone = travel(method, system, method.t0, *system.initial_state())
+    t = jnp.asarray(times, system.gravity.dtype)
+    q, v, on, code, reached = gone.path.q, gone.path.v, gone.on, gone.status, gone.time
     if system.constrained:
-        kept = _kept(method, system, run.on, jnp.asarray(times, q.dtype), q, v)
+        kept = _kept(method, system, on, t, q, v)
         drifted = jnp.any(~kept) & ((code == Status.ok.value) | (code == Status.event.value))
         code = jnp.where(drifted, Status.constraint_drift.value, code)
-        before = jnp.max(jnp.where(jnp.cumprod(kept), jnp.asarray(times, q.dtype), method.t0))
+        before = jnp.max(jnp.where(jnp.cumprod(kept), t, method.t0))
         reached = jnp.where(drifted, before, reached)
-    code = jnp.where(start.possible, code, Status.inconsistent_start.value)
     stats = dict(
-        steps=run.steps,
-        rejected=run.rejected,
-        iterations=run.iterations,
-        time=jnp.where(start.possible, reached, method.t0),
-        start_moved=start.moved,
-        start_turned=start.turned,
+        steps=gone.steps,
+        rejected=gone.rejected,
+        iterations=gone.iterations,
+        time=jnp.where(gone.possible, reached, method.t0),
+        start_moved=gone.moved,
+        start_turned=gone.turned,
     )
-    t, known = jnp.asarray(times, q.dtype), None
+    code, known = jnp.where(gone.possible, code, Status.inconsistent_start.value), None
     if system.constrained and not system.redundant:
         # Once for all outputs that will be read: each would compile the equations of motion and their derivative.
-        known = jax.vmap(lambda on, *x: accelerations(system.switched(on), *x))(run.on, t, q, v)
-    return Solution(system, t, q, v, code, stats, run.on, run.moments, known)
+        known = jax.vmap(lambda on, *x: accelerations(system.switched(on), *x))(on, t, q, v)
+    return Solution(system, t, q, v, code, stats, on, gone.path.moments, known)
 
 
 def _kept(method: Fixed | Adaptive, system: System, on: Any, t: Any, q: Any, v: Any) -> Any:

@@ -126,6 +126,11 @@ class Structure:
     def velocity_count(self) -> int:
         return sum(g.count * g.kind.velocities for g in self.bodies)
 
+    @property
+    def multiplier_count(self) -> int:
+        groups = zip(self.constraints, self.couplings, strict=True)
+        return sum(group.count * coupling.equations for group, coupling in groups if group.active)
+
 
 def instance_names(structure: Structure, number: int) -> list[str]:
     """The constraints of a group as a reader knows them: "rod", or "rods[3]" if the name holds many."""

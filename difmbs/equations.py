@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ._problems import Acceleration
+from ._problems import Acceleration, residual_of
 from ._types import Vector
 from .linalg import implicit
 from .system import System
@@ -55,11 +55,15 @@ def motion(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector
     u, _, inverse = _solved(system, t, q, v)
     rates = (jnp.ones_like(t), system.rate(q, v), u[: v.size])
 
-    def residual_rate(du):
-        return jax.jvp(lambda u, *x: _problem(system, *x).residual(u), (u, t, q, v), (du, *rates))[1]
+    known = (system, (u, t, q, v), rates)
+    du = -inverse.solve(lax.stop_gradient(_residual_rate(jnp.zeros_like(u), known)))
+    return u[: v.size], implicit(_residual_rate, du, inverse, known)[: v.size], u[v.size :]
 
-    du = -inverse.solve(lax.stop_gradient(residual_rate(jnp.zeros_like(u))))
-    return u[: v.size], implicit(du, residual_rate(du), inverse)[: v.size], u[v.size :]
+
+def _residual_rate(du: Any, known: Any) -> Any:
+    """d/dt of the residual along the motion while the unknowns change by du."""
+    system, point, rates = known
+    return jax.jvp(lambda u, *x: _problem(system, *x).residual(u), point, (du, *rates))[1]
 
 
 def _problem(system: System, t: Any, q: Vector, v: Vector) -> Acceleration:
@@ -73,4 +77,4 @@ def _solved(system: System, t: Any, q: Vector, v: Vector) -> tuple[Any, Accelera
     nothing = jnp.zeros(problem.layout.unknowns, q.dtype)
     inverse = problem.inverse(nothing)
     u = -inverse.solve(problem.still.residual(nothing))
-    return implicit(u, problem.residual(u), inverse), problem, inverse
+    return implicit(residual_of, u, inverse, problem), problem, inverse

@@ -12,6 +12,7 @@ from ._arguments import check_number, check_system, check_whole, warn_of_single_
 from ._eigen import RANK
 from ._errors import ParameterError, SimulationError
 from ._parameters import Path
+from ._problems import residual_of
 from ._rest import at_rest, undisplaced
 from ._search import Found, come_to_rest
 from ._status import Status, words_of
@@ -117,7 +118,7 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
     count = system.structure.velocity_count
     problem = at_rest(system, t, found.q, found.square)
     u = undisplaced(system, found.multipliers)
-    u = implicit(u, problem.residual(u), problem.inverse(u))
+    u = implicit(residual_of, u, problem.inverse(u), problem)
     # A product, so that the derivative is not a number either.
     u = u * jnp.where(found.code == Status.ok.value, 1, jnp.nan)
     q = system.retract(found.q, found.square * u[:count])

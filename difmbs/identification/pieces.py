@@ -11,10 +11,8 @@ import numpy as np
 
 from .._errors import ParameterError
 from .._parameters import Path
-from .._projection import consistent, settle
-from .._replay import integrate
 from .._simulate import method_of
-from ..equations import split
+from .._travel import travel
 from ..outputs import Outputs, component_of
 from ..solvers import AbstractOneStep, RungeKutta4, one_step
 from ..system import System
@@ -92,16 +90,10 @@ def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States
     step = Later(solver=solver, inner=one_step(solver, settings.rtol, settings.dt, settings.dt is None))
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
-    start = consistent(system, begin, at.q, at.v)
-    begin = jnp.asarray(begin, start.q.dtype)
-    run = integrate(method, system, step.start(system, begin, start.q, start.v))
-    q, v = split(system, run.outputs)
-    t = begin + jnp.asarray(cuts.outputs, q.dtype)
-    if system.constrained and not method.on_grid and step.on_constraints:
-        q, v = jax.vmap(lambda *x: settle(system, *x))(t, q, v)
-    q, v = (jnp.where(start.possible, x, jnp.nan) for x in (q, v))
-    read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, q, v)
-    return States(start.q, start.v), States(q, v), read
+    path = travel(method, system, begin, at.q, at.v).path
+    t = begin + jnp.asarray(cuts.outputs, at.q.dtype)
+    read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, path.q, path.v)
+    return States(path.first_q, path.first_v), States(path.q, path.v), read
 
 
 def measured_by(motion: Motion, read: Any, sensors: Mapping[Path, Any]) -> dict[str, Any]:
@@ -151,6 +143,9 @@ class Later(AbstractOneStep):
 
     def start(self, system, t, q, v):
         return self.at(t, self.inner.start(system, t, q, v))
+
+    def size(self, system):
+        return self.inner.size(system) + 1
 
     def slope(self, t, y, system):
         return self.at(0, self.inner.slope(self.clock(t, y), y[:-1], system))

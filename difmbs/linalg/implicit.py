@@ -1,6 +1,7 @@
 """Solutions of equations, differentiated by the implicit function theorem."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,21 +11,31 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 
-@jax.custom_jvp
-def implicit(z: Any, residual: Any, inverse: Any) -> Any:
-    """z as a function of what the residual r(z, ...) = 0 depends on: dz = -J^-1 dr with J = dr/dz.
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def implicit(residual: Callable[[Any, Any], Any], z: Any, inverse: Any, known: Any) -> Any:
+    """z as a function of all that is `known` in r(z, known) = 0: dz = -J^-1 dr with J = dr/dz.
 
-    `residual` is r at `lax.stop_gradient(z)`, of which only the derivative is used: where none is taken, it is not
-    computed. `inverse` has `solve` and `solve_transposed` for J and is held constant, so there is no second derivative.
+    `residual` is a function of (z, known) that holds no arrays of its own; it is called only where a derivative is
+    taken. `inverse` has `solve` and `solve_transposed` for J and is held constant, so there is no second derivative.
     """
     return z
 
 
-@implicit.defjvp
-def _(primals, tangents):
-    z, residual, inverse = primals
+def _derivative(residual, primals, tangents):
+    z, inverse, known = primals
+    leaves, treedef = jax.tree.flatten(known)
+    changes = treedef.flatten_up_to(tangents[2])
+    moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
+    if not moving:
+        return z, jnp.zeros_like(z)
+
+    def moved(values):
+        replaced = dict(zip(moving, values, strict=True))
+        return residual(z, jax.tree.unflatten(treedef, [replaced.get(i, x) for i, x in enumerate(leaves)]))
+
+    r, dr = jax.jvp(moved, ([leaves[i] for i in moving],), ([changes[i] for i in moving],))
     # The result is in use, so that the refusal is not left out inside jit.
-    _, inverse = first_order_only((residual, inverse), _SENTENCE)
+    _, inverse = first_order_only((r, inverse), _SENTENCE)
 
     def solve(_, b):
         return inverse.solve(b)
@@ -33,7 +44,10 @@ def _(primals, tangents):
         return inverse.solve_transposed(b)
 
     # The identity as matrix: JAX only needs to know that the two are each other's transpose.
-    return z, -lax.custom_linear_solve(lambda x: x, tangents[1], solve, solve_transposed)
+    return z, -lax.custom_linear_solve(lambda x: x, dr, solve, solve_transposed)
+
+
+implicit.defjvp(_derivative, symbolic_zeros=True)
 
 
 _SENTENCE = (

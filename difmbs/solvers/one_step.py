@@ -71,6 +71,10 @@ class AbstractOneStep(eqx.Module):
         """The state at the start."""
         return jnp.concatenate([q, v])
 
+    def size(self, system: System) -> int:
+        """Of the state."""
+        return system.structure.coordinate_count + system.structure.velocity_count
+
     def slope(self, t: Any, y: Any, system: System) -> Any:
         """dy/dt, roughly: from it the first step size is chosen."""
         return derivative(t, y, system)
@@ -267,25 +271,6 @@ class Explicit(AbstractOneStep):
         ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
         return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
 
-    def pull(self, system_of, p, t, h, y, end, weigh):
-        c, a, count = self._coefficients(y.dtype)
-        points, slopes = self._stages(lambda t, y: derivative(t, y, system_of(p)), t, h, y)
-        y1, pull = jax.vjp(lambda p, y, k: self._end(system_of(p), t, h, y, k), p, y, slopes)
-        dy, (dslopes, dy1) = weigh((slopes, y1))
-        dp, more, more_slopes = pull(dy1)
-        dy, dslopes = dy + more, dslopes + more_slopes
-
-        def back(n, carry):
-            dp, dy, dpoints = carry
-            i = count - 1 - n
-            _, pull = jax.vjp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), p, points[i])
-            more, dpoint = pull(dslopes[i] + h * _dot(a[:, i], dpoints))
-            return jax.tree.map(jnp.add, dp, more), dy + dpoint, with_row(dpoints, i, dpoint)
-
-        start = (dp, dy, jnp.zeros_like(slopes))
-        dp, dy, _ = lax.fori_loop(0, count, back, start)
-        return dp, dy
-
     def _end(self, system, t, h, y, slopes):
         return _settled(system, t + h, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes))
 
@@ -316,11 +301,11 @@ class Implicit(AbstractOneStep):
     It meets the constraints on one level only, and what it violates on the other would disturb the accelerations where
     the step size changes: steps of varying size end with `settle`.
 
-    `size`: that of the first step, 0 if it is not known.
+    `first`: the size of the first step, 0 if it is not known.
     """
 
     solver: AbstractNewmark
-    size: float = eqx.field(static=True)
+    first: float = eqx.field(static=True)
     varying: bool = eqx.field(static=True)
 
     @property
@@ -333,7 +318,11 @@ class Implicit(AbstractOneStep):
         return self.varying or not on_velocity, self.varying or on_velocity
 
     def start(self, system, t, q, v):
-        return newmark.start(self.solver, system, t, q, v, self.size)
+        return newmark.start(self.solver, system, t, q, v, self.first)
+
+    def size(self, system):
+        structure = system.structure
+        return structure.coordinate_count + 3 * structure.velocity_count + structure.multiplier_count
 
     def slope(self, t, y, system):
         return self.solver.func(TERM, t, y, system)
