@@ -12,10 +12,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Matrix3, Quaternion, Scalar, Vector, Vector3
+from ._types import Matrix, Matrix3, Quaternion, Scalar, Vector, Vector3
 
-_TILDE = np.moveaxis(np.cross(np.eye(3)[None], np.eye(3)[:, None]), -1, 0)
-"""Times u and summed over the last axis: the matrix [u] of the cross product u x."""
+
+def _linear(function: Any) -> np.ndarray:
+    """What times a quaternion, summed over the last axis, is a matrix that depends on the quaternion linearly."""
+    return np.stack([function(q) for q in np.eye(4)], axis=-1)
+
+
+def _left(q: np.ndarray) -> np.ndarray:
+    """The matrix with which the product with q from the left is taken."""
+    w, x, y, z = q
+    return np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]])
+
+
+def _right(q: np.ndarray) -> np.ndarray:
+    """The same from the right."""
+    w, x, y, z = q
+    return np.array([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
+
+
+_LEFT, _UPPER, _LOWER = _linear(_left), _linear(lambda q: _left(q)[1:]), _linear(lambda q: _right(q)[1:])
 
 
 def length_and_direction(x: Vector) -> tuple[Scalar, Vector]:
@@ -47,7 +64,7 @@ def cross(a: Vector3, b: Vector3) -> Vector3:
     return a[1:4] * b[2:5] - a[2:5] * b[1:4]
 
 
-def multiply(matrix: Matrix3, vector: Vector3) -> Vector3:
+def multiply(matrix: Matrix, vector: Vector) -> Vector:
     """Matrix times vector as a sum of products: fuses with its surroundings, where a dot does not."""
     return jnp.sum(matrix * vector[None], axis=-1)
 
@@ -60,8 +77,11 @@ def solve3(matrix: Matrix3, b: Vector3) -> Vector3:
 
 
 def quaternion_product(a: Quaternion, b: Quaternion) -> Quaternion:
-    w = a[0] * b[0] - jnp.sum(a[1:] * b[1:])
-    return jnp.concatenate([w[None], a[0] * b[1:] + b[0] * a[1:] + cross(a[1:], b[1:])])
+    return multiply(_times(_LEFT, a), b)
+
+
+def _times(table: np.ndarray, q: Quaternion) -> Any:
+    return jnp.sum(table.astype(q.dtype) * q[None, None], axis=-1)
 
 
 def quaternion_rate(q: Quaternion, omega_local: Vector3) -> Quaternion:
@@ -118,7 +138,7 @@ class NoRotation(AbstractRotation):
         return jnp.zeros((), self.dtype)
 
     def matrix(self) -> Matrix3:
-        return jnp.eye(3, dtype=self.dtype)
+        return jnp.asarray(np.eye(3), self.dtype)
 
 
 class PlaneRotation(AbstractRotation):
@@ -138,7 +158,7 @@ class PlaneRotation(AbstractRotation):
         return self.value
 
     def matrix(self) -> Matrix3:
-        return jnp.stack([self.apply(e) for e in jnp.eye(3, dtype=self.dtype)], axis=-1)
+        return jnp.stack([self.apply(e) for e in jnp.asarray(np.eye(3), self.dtype)], axis=-1)
 
     def reading(self):
         return self.value
@@ -158,11 +178,10 @@ class SpatialRotation(AbstractRotation):
         return multiply(self.matrix(), vector)
 
     def matrix(self) -> Matrix3:
-        """Rodrigues' formula, 1 + 2 (w [u] + [u] [u]) / |q|^2 with [u] [u] = u u^T - u^T u."""
-        w, u = self.quaternion[0], self.quaternion[1:]
-        one, tilde = jnp.eye(3, dtype=u.dtype), jnp.sum(jnp.asarray(_TILDE, u.dtype) * u[None, None], axis=-1)
-        turned = w * tilde + u[:, None] * u[None] - jnp.sum(u * u) * one
-        return one + turned * (2 / jnp.sum(self.quaternion * self.quaternion))
+        """q v q* / |q|^2 in terms of v: a product of two matrices that depend on q linearly."""
+        q = self.quaternion
+        upper, lower = _times(_UPPER, q), _times(_LOWER, q)
+        return jnp.sum(upper[:, None] * lower[None], axis=-1) / jnp.sum(q * q)
 
     def inverse(self) -> "SpatialRotation":
         return SpatialRotation(self.quaternion * jnp.array([1, -1, -1, -1], self.quaternion.dtype))

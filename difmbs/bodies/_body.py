@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._frames import BodyPose
 from .._parameters import Spec
@@ -63,7 +64,11 @@ class AbstractBody(eqx.Module):
         """In the world frame."""
 
     @abc.abstractmethod
-    def mass_matrix(self, q: Vector) -> Matrix: ...
+    def momentum(self, q: Vector, v: Vector) -> Vector:
+        """M v."""
+
+    def mass_matrix(self, q: Vector) -> Matrix:
+        return jax.vmap(lambda v: self.momentum(q, v))(jnp.asarray(np.eye(self.velocities), q.dtype))
 
     @abc.abstractmethod
     def inverse_mass(self, q: Vector, f: Vector) -> Vector:
@@ -74,7 +79,7 @@ class AbstractBody(eqx.Module):
         """Generalized forces of weight and of the velocities (gyroscopic): M v' = bias + applied forces."""
 
     def kinetic_energy(self, q: Vector, v: Vector) -> Any:
-        return 0.5 * jnp.sum(v * jnp.sum(self.mass_matrix(q) * v[None], axis=-1))
+        return 0.5 * jnp.sum(v * self.momentum(q, v))
 
     @abc.abstractmethod
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:

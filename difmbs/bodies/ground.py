@@ -44,8 +44,8 @@ class Ground(AbstractBody):
     def angular_velocity(self, q, v):
         return jnp.zeros(3, q.dtype)
 
-    def mass_matrix(self, q):
-        return jnp.zeros((0, 0), q.dtype)
+    def momentum(self, q, v):
+        return v
 
     def inverse_mass(self, q, f):
         return f

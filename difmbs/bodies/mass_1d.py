@@ -41,8 +41,8 @@ class Mass1D(AbstractFlatBody):
     def angular_velocity(self, q, v):
         return jnp.zeros(3, v.dtype)
 
-    def mass_matrix(self, q):
-        return self.mass[None, None]
+    def momentum(self, q, v):
+        return self.mass * v
 
     def inverse_mass(self, q, f):
         return f / self.mass
@@ -85,8 +85,8 @@ class RotationalMass1D(AbstractFlatBody):
     def angular_velocity(self, q, v):
         return jnp.pad(v, (2, 0))
 
-    def mass_matrix(self, q):
-        return self.inertia[None, None]
+    def momentum(self, q, v):
+        return self.inertia * v
 
     def inverse_mass(self, q, f):
         return f / self.inertia

@@ -38,8 +38,8 @@ class MassPoint(AbstractFlatBody):
     def angular_velocity(self, q, v):
         return jnp.zeros_like(v)
 
-    def mass_matrix(self, q):
-        return self.mass * jnp.eye(3, dtype=q.dtype)
+    def momentum(self, q, v):
+        return self.mass * v
 
     def inverse_mass(self, q, f):
         return f / self.mass
@@ -77,8 +77,8 @@ class MassPoint2D(AbstractFlatBody):
     def angular_velocity(self, q, v):
         return jnp.zeros(3, v.dtype)
 
-    def mass_matrix(self, q):
-        return self.mass * jnp.eye(2, dtype=q.dtype)
+    def momentum(self, q, v):
+        return self.mass * v
 
     def inverse_mass(self, q, f):
         return f / self.mass

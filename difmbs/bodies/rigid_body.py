@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 
 from .._frames import BodyPose
@@ -80,8 +79,8 @@ class RigidBody(AbstractBody):
     def angular_velocity(self, q, v):
         return SpatialRotation(q[3:]).apply(v[3:])
 
-    def mass_matrix(self, q):
-        return jax.scipy.linalg.block_diag(self.mass * jnp.eye(3, dtype=q.dtype), self._inertia())
+    def momentum(self, q, v):
+        return jnp.concatenate([self.mass * v[:3], multiply(self._inertia(), v[3:])])
 
     def inverse_mass(self, q, f):
         return jnp.concatenate([f[:3] / self.mass, solve3(self._inertia(), f[3:])])

@@ -54,8 +54,8 @@ class RigidBody2D(AbstractFlatBody):
     def angular_velocity(self, q, v):
         return jnp.pad(v[2:], (2, 0))
 
-    def mass_matrix(self, q):
-        return jnp.diag(self._masses())
+    def momentum(self, q, v):
+        return self._masses() * v
 
     def inverse_mass(self, q, f):
         return f / self._masses()
