@@ -3,6 +3,10 @@
 The start follows where geometry changes, because it is projected onto the constraints.
 """
 
+import os
+import subprocess
+import sys
+
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -94,3 +98,28 @@ def test_a_short_pulse_after_rest_is_not_missed(solver, error):
     model.add("push", mbs.CoordinateLoad(mbs.Piecewise((1.0, 1.001, 1.002), (0, 50.0, 0))), on=mass.coordinate(0))
     solution = mbs.simulate(model.assemble(), t1=2.0, saveat=[2.0], solver=solver, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(solution["mass.velocity.x"], [0.05], rtol=error)
+
+
+OPTIMIZED = """
+import diffrax, jax, numpy as np
+jax.config.update("jax_enable_x64", True)
+import difmbs as mbs
+
+model, random = mbs.Model(), np.random.default_rng(0)
+state = dict(position=random.normal(size=(3, 3)), velocity=0.1 * random.normal(size=(3, 3)))
+stars = model.add("star", mbs.MassPoint(np.ones(3)), **state)
+model.add("attraction", mbs.AllPairsGravity(1.0), on=stars)
+system = model.assemble()
+for options in (dict(dt=1e-2), dict(solver=diffrax.Dopri8(), max_steps=1000)):
+    params = {"attraction": {"gravitational_constant": 1.0}}
+    end = lambda p: mbs.simulate(system, t1=0.5, saveat=[0.1, 0.5], params=p, **options).q[-1, 0]
+    ahead, back = jax.jacfwd(end)(params), jax.grad(end)(params)
+    np.testing.assert_allclose(*(x["attraction"]["gravitational_constant"] for x in (ahead, back)), rtol=1e-7)
+"""
+
+
+def test_optimized_programs_have_the_same_derivatives_forwards_and_backwards():
+    """All other tests compile without optimization, which takes half of the time; users do not."""
+    plain = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    done = subprocess.run([sys.executable, "-c", OPTIMIZED], env=plain, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr

@@ -54,10 +54,12 @@ class AllPairsGravity(AbstractField):
         """function(tile of positions, all positions) for every tile, without keeping the pairs for the derivative."""
         count = positions.shape[0]
         tiles = -(-count // self.tile)
-        padded = jnp.pad(positions, ((0, tiles * self.tile - count), (0, 0)))
-        blocks = padded.reshape(tiles, self.tile, 3)
+        # No larger than it takes: few bodies fill one tile without padding.
+        tile = -(-count // tiles)
+        padded = jnp.pad(positions, ((0, tiles * tile - count), (0, 0)))
+        blocks = padded.reshape(tiles, tile, 3)
         result = jax.lax.map(jax.checkpoint(lambda block: function(block, positions)), blocks)
-        return result.reshape(tiles * self.tile, -1)[:count]
+        return result.reshape(tiles * tile, -1)[:count]
 
     def _attract(self, tile, positions):
         # One array (tile, all) for each component: with the components in one array the loops do not vectorize.
