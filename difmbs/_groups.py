@@ -175,14 +175,16 @@ class Local(eqx.Module):
 
     def velocity_residual(self, t):
         """dc/dt of a constraint on positions, or the residual of one on velocities."""
-        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())
+        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())[1]
 
     def _of_motion(self, t, config, motion):
-        """The same of what markers deliver; `motion`: rates of the configuration, or flows to a law on velocities."""
+        """c (0 for constraints on velocities) and the same of what markers deliver; `motion`: rates of the
+        configuration, or flows to a law on velocities."""
         if self.law.on_velocity:
-            return self.law.residual(t, config, motion)
+            velocity = self.law.residual(t, config, motion)
+            return jnp.zeros_like(velocity), velocity
         still = self._still()
-        return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))[1]
+        return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))
 
     def constraint_jacobian(self, t) -> tuple[Any, ...]:
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
@@ -192,17 +194,25 @@ class Local(eqx.Module):
         """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""
         return jax.vjp(lambda v: self.at(self.q, v).velocity_residual(t), self.v)[1](multiplier)[0]
 
-    def constraint_motion(self, t):
-        """G v."""
-        return jax.jvp(lambda v: self.at(self.q, v).velocity_residual(t), (self.v,), (self.v,))[1]
-
     def acceleration_residual(self, t, acceleration):
         """d/dt of `velocity_residual` while the velocity coordinates change at this rate."""
+        return self._changing(t, acceleration, self.v, jnp.ones_like(t))[1]
+
+    def residual_on(self, level, t, change):
+        """c after a displacement on level 0, dc/dt after a change of the velocity coordinates on level 1, d^2c/dt^2
+        while these change at this rate on level 2; to first order."""
+        going = (level == 2).astype(t.dtype)
+        now, rate = self._changing(t, change, jax.tree.map(lambda v: going * v, self.v), going)
+        return rate + jnp.where(level == 0, now[0], jnp.where(level == 1, now[1], 0))
+
+    def _changing(self, t, acceleration, v, clock):
+        """c and dc/dt, and d/dt of the latter while the bodies move with v, and the time at this rate."""
         motion = self.flow() if self.law.on_velocity else self.config_rate()
-        parts = zip(self.ports, self.bodies, self.markers, self.q, self.v, acceleration, strict=True)
+        parts = zip(self.ports, self.bodies, self.markers, self.q, v, acceleration, strict=True)
         change = tuple(port.changes(*x)[self.law.on_velocity] for port, *x in parts)
-        rates = (jnp.ones_like(t), self.config_rate(), change)
-        return jax.jvp(self._of_motion, (t, self.config(), motion), rates)[1]
+        rates = (clock, self.at(self.q, v).config_rate(), change)
+        now, (_, rate) = jax.jvp(self._of_motion, (t, self.config(), motion), rates)
+        return now, rate
 
     def acceleration_bias(self, t):
         """gamma of G v' = gamma, the acceleration level."""

@@ -9,11 +9,12 @@ as local functions of their own unknowns, so its Jacobian comes as blocks for th
 """
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ._groups import Local
@@ -23,6 +24,18 @@ from .system import Field, System, World
 
 _ROUNDING = 100
 
+POSITION, VELOCITY, ACCELERATION = range(3)
+"""The levels of the constraints."""
+
+
+class Placed(NamedTuple):
+    """A body: what the problem knows of it, where the unknowns put it, and how that changes with them."""
+
+    data: Any
+    q: Any
+    v: Any
+    slopes: Any
+
 
 class AbstractProblem(eqx.Module):
     """`data` of each group of bodies: what `place` needs to know of each body beside the unknowns."""
@@ -31,11 +44,13 @@ class AbstractProblem(eqx.Module):
     t: eqx.AbstractVar[Any]
     data: eqx.AbstractVar[tuple[Any, ...]]
 
-    forced: ClassVar[bool] = True
-    """Whether applied forces take part."""
-
     stiff: ClassVar[bool] = True
     """Whether they depend on the unknowns."""
+
+    @property
+    def forced(self) -> Any:
+        """Whether applied forces take part; may be traced."""
+        return True
 
     @property
     def layout(self) -> Layout:
@@ -51,12 +66,12 @@ class AbstractProblem(eqx.Module):
         """(q, v) of a body with the unknowns x."""
 
     @abc.abstractmethod
-    def inertia(self, body: Any, data: Any, x: Any) -> Any:
+    def inertia(self, body: Any, placed: Placed, x: Any) -> Any:
         """What a body contributes to its own equations."""
 
     @abc.abstractmethod
     def pull(self, held: Local, multiplier: Any) -> tuple[Any, ...]:
-        """G^T times the multipliers. In `held`, q are the data and v the unknowns of the bodies."""
+        """G^T times the multipliers. In `held`, q are the bodies as `Placed` and v their unknowns."""
 
     @abc.abstractmethod
     def equation(self, held: Local) -> Any:
@@ -66,32 +81,25 @@ class AbstractProblem(eqx.Module):
     def error(self, u: Any, du: Any) -> Any:
         """The size of a correction, 1 where it does not count any more."""
 
-    def taking_part(self, held: Local) -> bool:
-        """Whether the constraint is in force; otherwise its multipliers are zero."""
-        return True
-
     def placed(self, held: Local) -> Local:
         """The connector where the unknowns put its bodies."""
-        pairs = zip(held.bodies, held.q, held.v, strict=True)
-        q, v = zip(*(self.place(body, data, x) for body, data, x in pairs), strict=True)
-        return held.at(tuple(q), tuple(v))
+        return held.at(tuple(body.q for body in held.q), tuple(body.v for body in held.q))
 
     @jax.jit
     def residual(self, u: Any) -> Any:
         system, structure = self.system, self.system.structure
         world = self._world(u)
         total = [
-            group.each(self.inertia, body, data, x)
-            for group, body, data, x in zip(structure.bodies, world.bodies, world.q, world.v, strict=True)
+            group.each(self.inertia, body, placed, x)
+            for group, body, placed, x in zip(structure.bodies, world.bodies, world.q, world.v, strict=True)
         ]
-        if self.forced:
-            for group, leaves in system.with_leaves("forces"):
-                if group.active:
-                    system.add_to(total, group.slots, system.local(world, group, leaves).each(self._of_force))
-            for group, leaves in system.with_leaves("fields"):
-                if group.active:
-                    field = system.field(world, group, leaves)
-                    system.add_to(total, group.slots, _negative(self._moved_field(field).force(self.t)))
+        for group, leaves in system.with_leaves("forces"):
+            if group.active:
+                system.add_to(total, group.slots, system.local(world, group, leaves).each(self._of_force))
+        for group, leaves in system.with_leaves("fields"):
+            if group.active:
+                force = self._moved_field(system.field(world, group, leaves)).force(self.t)
+                system.add_to(total, group.slots, _negative(self.at_work(force)))
         equations = []
         for number, (group, leaves) in enumerate(system.with_leaves("constraints")):
             if group.active:
@@ -114,7 +122,7 @@ class AbstractProblem(eqx.Module):
     def matrix(self, u: Any) -> Any:
         """The Jacobian of the residual, as blocks."""
         system, structure, place = self.system, self.system.structure, self.layout
-        world = self._world(u)
+        world = self._world(u, slopes=self.stiff)
         bodies = [
             structure.bodies[n].each(self.body_block, world.bodies[n], world.q[n], world.v[n]) for n in place.bodies
         ]
@@ -133,36 +141,67 @@ class AbstractProblem(eqx.Module):
                 blocks += self._field_blocks(system.field(world, group, leaves), place)
         return place.matrix(bodies, blocks)
 
-    def body_block(self, body: Any, data: Any, x: Any) -> Any:
-        return jax.jacfwd(lambda x: self.inertia(body, data, x))(x)
+    def body_block(self, body: Any, placed: Placed, x: Any) -> Any:
+        def along(*direction):
+            inertia = lambda q, v, x: self.inertia(body, placed._replace(q=q, v=v), x)
+            return jax.jvp(inertia, (placed.q, placed.v, x), direction)[1]
 
-    def own_jacobian(self, held: Local, multiplier: Any = None) -> Any:
+        return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
+
+    def own_jacobian(self, held: Local, multiplier: Any = None) -> list[Any]:
         """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
-        if multiplier is None:
-            return jax.jacfwd(lambda x: self._of_force(held.at(held.q, x)))(held.v)
 
-        def rows(*unknowns):
-            pulled, equation = self._of_constraint(held.at(held.q, unknowns[:-1]), unknowns[-1])
+        def rows(placed, multiplier):
+            there = held.at(tuple(placed), held.v)
+            if multiplier is None:
+                return self._of_force(there)
+            pulled, equation = self._of_constraint(there, multiplier)
             return (*pulled, equation)
 
-        columns = tuple(range(len(held.v) + 1))
-        return jax.jacfwd(rows, columns)(*held.v, multiplier)
+        # All columns at once: each part of the unknowns moves in columns of its own.
+        sizes = [x.size for x in (*held.v, *([] if multiplier is None else [multiplier]))]
+        ends = np.cumsum(sizes).tolist()
+        wide = lambda x, i: jnp.pad(x, [(0, 0), (ends[i] - sizes[i], ends[-1] - ends[i])])
+        directions = [[wide(x, i) for x in body.slopes] for i, body in enumerate(held.q)]
+        of_multiplier = None if multiplier is None else wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.q))
 
-    def _world(self, u: Any) -> World:
+        def along(directions, of_multiplier):
+            point = [(body.q, body.v) for body in held.q]
+            there = lambda point: [body._replace(q=q, v=v) for body, (q, v) in zip(held.q, point, strict=True)]
+            if multiplier is None:
+                return jax.jvp(lambda point: rows(there(point), None), (point,), (directions,))[1]
+            function = lambda point, multiplier: rows(there(point), multiplier)
+            return jax.jvp(function, (point, multiplier), (directions, of_multiplier))[1]
+
+        columns = jax.vmap(along, -1, -1)([tuple(pair) for pair in directions], of_multiplier)
+        return [jnp.split(row, ends[:-1], axis=-1) for row in columns]
+
+    def _world(self, u: Any, slopes: bool = False) -> World:
+        """The bodies where the unknowns put them; `slopes`: with the derivatives of that."""
         structure = self.system.structure
         rest = self.system.world(jnp.zeros(structure.coordinate_count, u.dtype), u[: structure.velocity_count])
-        return World(rest.bodies, self.data, rest.v)
+
+        def one(body, data, x):
+            place = lambda x: self.place(body, data, x)
+            return Placed(data, *place(x), jax.jacfwd(place)(x) if slopes else None)
+
+        groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
+        return World(rest.bodies, tuple(group.each(one, *parts) for group, *parts in groups), rest.v)
 
     def multipliers(self, u: Any, number: int) -> Any:
         """Those of a group of constraints, by instance."""
         return u[self.layout.multipliers[number]].reshape(-1, self.system.structure.couplings[number].equations)
 
+    def at_work(self, forces: Any) -> Any:
+        """The forces if they take part."""
+        if self.forced is True:
+            return forces
+        return jax.tree.map(lambda x: jnp.where(self.forced, x, 0), forces)
+
     def _of_force(self, held: Local) -> Any:
-        return _negative(self.placed(held).force(self.t))
+        return _negative(self.at_work(self.placed(held).force(self.t)))
 
     def _of_constraint(self, held: Local, multiplier: Any) -> tuple[Any, Any]:
-        if not self.taking_part(held):
-            return jax.tree.map(jnp.zeros_like, held.v), multiplier
         return held.switched(self.pull(held, multiplier)), held.switched(self.equation(held), multiplier)
 
     def _moved_field(self, field: Field) -> Field:
@@ -171,11 +210,18 @@ class AbstractProblem(eqx.Module):
     def _field_blocks(self, field: Field, place: Any) -> list[Any]:
         """For each pair of sides with coordinates, the blocks of all pairs of markers."""
 
-        def forces(*x):
-            moved = Field(field.law, tuple(s.at(s.q, (y,)) for s, y in zip(field.sides, x, strict=True)), field.on)
-            return _negative(self._moved_field(moved).force(self.t))
+        def moved(side, x):
+            (body,) = side.q
+            q, v = (
+                now + jnp.sum(slope * x[:, None], axis=-1) for now, slope in zip(body[1:3], body.slopes, strict=True)
+            )
+            return side.at((body._replace(q=q, v=v),), side.v)
 
-        x = [side.v[0] for side in field.sides]
+        def forces(*x):
+            sides = tuple(moved(side, y) for side, y in zip(field.sides, x, strict=True))
+            return _negative(self._moved_field(Field(field.law, sides, field.on)).force(self.t))
+
+        x = [jnp.zeros_like(side.v[0]) for side in field.sides]
         moving = [i for i, y in enumerate(x) if y.shape[1]]
         jacobian = jax.jacfwd(forces, tuple(range(len(x))))(*x)
         blocks = [jnp.moveaxis(jacobian[i][j], 2, 1) for i in moving for j in moving]
@@ -190,70 +236,49 @@ def residual_of(u: Any, problem: AbstractProblem) -> Any:
     return problem.residual(u)
 
 
-class Acceleration(AbstractProblem):
-    """The equations of motion for v' and the multipliers, linear in both: the constraints on acceleration level."""
+class Instant(AbstractProblem):
+    """The equations of one instant, M x + G^T lambda = r and G x = s: linear, with M and G as Jacobian.
 
-    system: System
-    t: Any
-    data: tuple[Any, ...]
-
-    stiff: ClassVar[bool] = False
-
-    def place(self, body, data, x):
-        return data
-
-    def inertia(self, body, data, x):
-        q, v = data
-        return jnp.sum(body.mass_matrix(q) * x[None], axis=-1) - body.bias(q, v, self.system.gravity[0])
-
-    def pull(self, held, multiplier):
-        return self.placed(held).constraint_force(self.t, multiplier)
-
-    def equation(self, held):
-        return self.placed(held).acceleration_residual(self.t, held.v)
-
-    # The Jacobian holds nothing but M and G.
-
-    def body_block(self, body, data, x):
-        return body.mass_matrix(data[0])
-
-    def own_jacobian(self, held, multiplier=None):
-        return _saddle(held, self.placed(held).constraint_jacobian(self.t))
-
-    def error(self, u, du):
-        return relative(du, [u])
-
-
-class Projection(AbstractProblem):
-    """The smallest change, weighted with the masses, that changes the constraints' equations by given amounts.
-
-    M x + G^T lambda = 0, G x = change; the data are the coordinates. Linear, with M and G as Jacobian.
+    x are, by `level`, the accelerations under the applied forces r, or the smallest change of velocities or the
+    smallest displacement, weighed with the masses, that meets the constraints on that level. The level may be traced;
+    None is that of accelerations. The data are q and v.
     """
 
     system: System
     t: Any
     data: tuple[Any, ...]
+    level: Any
 
-    forced: ClassVar[bool] = False
     stiff: ClassVar[bool] = False
 
-    def place(self, body, data, x):
-        return data, x
+    @property
+    def forced(self):
+        return True if self.level is None else self.level == ACCELERATION
 
-    def inertia(self, body, data, x):
-        return jnp.sum(body.mass_matrix(data) * x[None], axis=-1)
+    def place(self, body, data, x):
+        return data
+
+    def inertia(self, body, placed, x):
+        bias = body.bias(placed.q, placed.v, self.system.gravity[0])
+        return body.momentum(placed.q, x) - self.at_work(bias)
 
     def pull(self, held, multiplier):
-        return held.constraint_force(self.t, multiplier)
+        return self.placed(held).constraint_force(self.t, multiplier)
 
     def equation(self, held):
-        return held.constraint_motion(self.t)
+        if self.level is None:
+            return self.placed(held).acceleration_residual(self.t, held.v)
+        return self.placed(held).residual_on(self.level, self.t, held.v)
 
-    def body_block(self, body, data, x):
-        return body.mass_matrix(data)
+    def body_block(self, body, placed, x):
+        return body.mass_matrix(placed.q)
 
     def own_jacobian(self, held, multiplier=None):
-        return _saddle(held, held.constraint_jacobian(self.t))
+        """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
+        jacobian = held.switched(self.placed(held).constraint_jacobian(self.t))
+        eye = np.eye(jacobian[0].shape[0], dtype=jacobian[0].dtype)
+        corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
+        return [*([*(None for _ in jacobian), g.T] for g in jacobian), [*jacobian, corner]]
 
     def error(self, u, du):
         return relative(du, [u])
@@ -264,14 +289,6 @@ def relative(change: Any, to: Any) -> Any:
     size = jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in to]))
     step = jnp.max(jnp.abs(change))
     return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny ** 0.5))
-
-
-def _saddle(held: Local, jacobian: tuple[Any, ...]) -> list[list[Any]]:
-    """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
-    jacobian = held.switched(jacobian)
-    eye = jnp.eye(jacobian[0].shape[0], dtype=jacobian[0].dtype)
-    corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
-    return [*([*(None for _ in jacobian), g.T] for g in jacobian), [*jacobian, corner]]
 
 
 def _negative(tree: Any) -> Any:

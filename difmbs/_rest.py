@@ -30,10 +30,8 @@ class Rest(AbstractProblem):
     def place(self, body, data, x):
         return body.retract(data, self.square * x), jnp.zeros_like(x)
 
-    def inertia(self, body, data, x):
-        q, v = self.place(body, data, x)
-        dragged = jnp.sum(body.mass_matrix(data) * x[None], axis=-1)
-        return self.drag * dragged - body.bias(q, v, self.system.gravity[0])
+    def inertia(self, body, placed, x):
+        return self.drag * body.momentum(placed.data, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
     def pull(self, held, multiplier):
         return self.placed(held).constraint_force(self.t, multiplier + self._weights(held) * self.equation(held))
@@ -49,7 +47,7 @@ class Rest(AbstractProblem):
 
     def _weights(self, held):
         """1 / (G M^-1 G^T) of each equation by itself."""
-        here = held.at(held.q, jax.tree.map(jnp.zeros_like, held.v))
+        here = held.at(tuple(body.data for body in held.q), jax.tree.map(jnp.zeros_like, held.v))
         mobility = jnp.zeros((), self.square.dtype)
         for body, q, rows in zip(here.bodies, here.q, here.constraint_jacobian(self.t), strict=True):
             mobility += jnp.sum(rows * jax.vmap(body.inverse_mass, (None, 0))(q, rows), axis=-1)
@@ -68,5 +66,5 @@ def undisplaced(system: System, multipliers: Any) -> Any:
 
 def weighed(system: System, q: Any, x: Any) -> Any:
     """M x."""
-    products = system.each_body(lambda body, q, x: jnp.sum(body.mass_matrix(q) * x[None], axis=-1), q, x)
+    products = system.each_body(lambda body, q, x: body.momentum(q, x), q, x)
     return jnp.concatenate([product.reshape(-1) for product in products])

@@ -25,7 +25,7 @@ from ._projection import meets
 from ._status import Status
 from ._travel import travel
 from ._types import Params
-from .equations import accelerations, split
+from .equations import named, split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step
 from .system import System
@@ -123,10 +123,8 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
         start_moved=gone.moved,
         start_turned=gone.turned,
     )
-    code, known = jnp.where(gone.possible, code, Status.inconsistent_start.value), None
-    if system.constrained and not system.redundant:
-        # Once for all outputs that will be read: each would compile the equations of motion and their derivative.
-        known = jax.vmap(lambda on, *x: accelerations(system.switched(on), *x))(on, t, q, v)
+    code = jnp.where(gone.possible, code, Status.inconsistent_start.value)
+    known = None if gone.path.u is None else jax.vmap(lambda *x: named(system, *x))(t, q, v, gone.path.u)
     return Solution(system, t, q, v, code, stats, on, gone.path.moments, known)
 
 

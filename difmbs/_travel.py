@@ -11,20 +11,22 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._integrate import Adaptive, Fixed, Run, Trace
+from ._integrate import Adaptive, Fixed, Trace
 from ._late import Linear, late
-from ._projection import Start, consistent, settle
+from ._problems import ACCELERATION, POSITION, VELOCITY
+from ._projection import ROUNDS, judged, visit
 from ._replay import Chain, backwards, forwards
 from .equations import split
 from .system import System
 
 
 class Path(NamedTuple):
-    """What can be differentiated: coordinates and velocity coordinates at the outputs, those at the start, and the
-    moments at which events happened last."""
+    """What can be differentiated: at the outputs coordinates, velocity coordinates, and accelerations and multipliers
+    as one vector (None: not known), the start, and the moments at which events happened last."""
 
     q: Any
     v: Any
+    u: Any
     first_q: Any
     first_v: Any
     moments: Any
@@ -98,25 +100,29 @@ class _Program:
         operands, record = self._known(known)
         x = [operands[i] for i in moving]
         count = sum(i < len(operands) - 3 for i in moving)
-        (y0, *first), (dy0, *dfirst) = jax.jvp(lambda *x: self._beginning(operands, moving, x), x, list(dx))
+        dy0, first_q, first_v = jax.jvp(lambda *x: self._beginning(operands, moving, x), x, list(dx))[1]
         chain = self._chain(operands, moving[:count], record)
         outputs, moments = forwards(chain, tuple(dx[:count]), dy0)
-        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x)
-        path = jax.jvp(end, (record.outputs, *x), (outputs, *dx))[1]
-        return jax.tree.leaves(Path(*path, *dfirst, None if record.trace.event is None else moments))
+        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x, self.of_travel.path.u is not None)
+        q, v, u = jax.jvp(end, (record.outputs, *x), (outputs, *dx))[1]
+        return jax.tree.leaves(Path(q, v, u, first_q, first_v, None if record.trace.event is None else moments))
 
     def _backwards(self, known, moving, weights):
         operands, record = self._known(known)
         x = [operands[i] for i in moving]
         count = sum(i < len(operands) - 3 for i in moving)
-        shapes = jax.tree.leaves(self.of_travel.path)
-        filled = [jnp.zeros(s.shape, s.dtype) if w is None else w for w, s in zip(weights, shapes, strict=True)]
-        q, v, first_q, first_v, *moments = filled
+        fill = lambda shape, weight: jnp.zeros(shape.shape, shape.dtype) if weight is None else weight
+        shapes, structure = jax.tree.flatten(self.of_travel.path)
+        wanted = jax.tree.unflatten(structure, [weight is not None for weight in weights]).u is True
+        weight = jax.tree.unflatten(structure, map(fill, shapes, weights))
         chain = self._chain(operands, moving[:count], record)
-        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x)
-        outputs, *at_end = jax.vjp(end, record.outputs, *x)[1]((q, v))
-        on_the_way, dy0 = backwards(chain, outputs, moments[0] if moments else jnp.zeros(0, q.dtype))
-        at_start = jax.vjp(lambda *x: self._beginning(operands, moving, x), *x)[1]((dy0, first_q, first_v))
+        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x, wanted)
+        outputs, *at_end = jax.vjp(end, record.outputs, *x)[1]((weight.q, weight.v, weight.u if wanted else None))
+        moments = jnp.zeros(0, outputs.dtype) if weight.moments is None else weight.moments
+        on_the_way, dy0 = backwards(chain, outputs, moments)
+        at_start = jax.vjp(lambda *x: self._beginning(operands, moving, x), *x)[1](
+            (dy0, weight.first_q, weight.first_v)
+        )
         total = [a + b for a, b in zip(at_start, at_end, strict=True)]
         return [*(a + b for a, b in zip(total, on_the_way, strict=False)), *total[count:]]
 
@@ -139,19 +145,21 @@ class _Program:
         )
 
     def _beginning(self, operands, moving, x):
-        y0, start = _begun(*self._moved(operands, moving, x))
-        return y0, start.q, start.v
+        method, system, *start = self._moved(operands, moving, x)
+        y0 = _begun(method, system, *start)
+        return y0, *split(system, y0)
 
-    def _ending(self, operands, moving, record, outputs, x):
+    def _ending(self, operands, moving, record, outputs, x, wanted):
         method, system, begin, *_ = self._moved(operands, moving, x)
-        return _ended(method, system, begin, outputs, record.on, record.possible)
+        return _ended(method, system, begin, outputs, record.on, record.possible, wanted)
 
     def _gone(self, method, system, start, record):
-        y0, first = _begun(method, system, *start)
+        y0 = _begun(method, system, *start)
+        first = judged(system, start[0], tuple(start[1:]), split(system, y0))
         run = method.run(system, y0, record)
-        q, v = _ended(method, system, start[0], run.outputs, run.on, first.possible)
+        ends = _ended(method, system, start[0], run.outputs, run.on, first.possible, self.of_travel.path.u is not None)
         gone = Travel(
-            Path(q, v, first.q, first.v, run.moments), run.on, first.moved, first.turned, first.possible, run.steps,
+            Path(*ends, first.q, first.v, run.moments), run.on, first.moved, first.turned, first.possible, run.steps,
             run.rejected, run.iterations, run.status, run.time,
         )  # fmt: skip
         return gone, _Record(run.trace, run.outputs, run.on, first.possible)
@@ -162,21 +170,29 @@ class _Program:
         return [jnp.asarray(x, s.dtype) for x, s in pairs]
 
 
-def _begun(method: Any, system: System, begin: Any, q: Any, v: Any) -> tuple[Any, Start]:
+def _begun(method: Any, system: System, begin: Any, q: Any, v: Any) -> Any:
     """The state in which the time loop starts."""
-    start = consistent(system, begin, q, v)
-    return method.step.start(system, begin, start.q, start.v), start
+    return method.step.start(system, begin, q, v, ROUNDS if system.constrained else ())
 
 
-def _ended(method: Any, system: System, begin: Any, outputs: Any, on: Any, possible: Any) -> tuple[Any, Any]:
-    """Coordinates and velocity coordinates at the outputs, from the states there."""
+def _ended(
+    method: Any, system: System, begin: Any, outputs: Any, on: Any, possible: Any, wanted: bool
+) -> tuple[Any, Any, Any]:
+    """Coordinates and velocity coordinates at the outputs, from the states there, and if `wanted` accelerations and
+    multipliers: once for all outputs that will be read, each of which would compile the equations of motion."""
+    between = system.constrained and not method.on_grid and method.step.on_constraints
+    levels = (POSITION, VELOCITY) * between + (ACCELERATION,) * wanted
     q, v = split(system, outputs)
-    if system.constrained and not method.on_grid and method.step.on_constraints:
-        times = begin - method.t0 + jnp.asarray(method.outputs, q.dtype)
-        q, v = jax.vmap(lambda on, *x: settle(system.switched(on), *x))(on, times, q, v)
     # A product, so that derivatives are not numbers either.
     known = jnp.where(possible, 1, jnp.nan)
-    return q * known, v * known
+    if not levels:
+        return q * known, v * known, None
+
+    def end(on, t, q, v):
+        (q, v), visited = visit(system.switched(on), t, q, v, levels)
+        return q * known, v * known, visited.u[-1] * known if wanted else None
+
+    return jax.vmap(end)(on, begin - method.t0 + jnp.asarray(method.outputs, q.dtype), q, v)
 
 
 def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, _Record]:
@@ -187,7 +203,9 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     count = lambda *shape: jax.ShapeDtypeStruct(shape, whole)
     flag = lambda *shape: jax.ShapeDtypeStruct(shape, bool)
     moments, on = (number(events), flag(outputs, switches)) if events else (None, None)
-    path = Path(number(outputs, q.size), number(outputs, v.size), number(q.size), number(v.size), moments)
+    known = system.constrained and not system.redundant
+    u = number(outputs, v.size + structure.multiplier_count) if known else None
+    path = Path(number(outputs, q.size), number(outputs, v.size), u, number(q.size), number(v.size), moments)
     going = (number(), number(), flag(), count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(steps // method.spacing(size) + 2, size)

@@ -1,26 +1,22 @@
-"""Settings of XLA, made when difmbs is imported, that time loops live on.
+"""Two settings of XLA, made when difmbs is imported, that time loops live on.
 
 XLA's compiler for CPUs turns a whole loop into one function if an iteration touches few bytes; else it calls a dozen
 small functions per evaluation of the forces, which costs several times the physics of a small system. Its limit is set
-for other programs. Its newer way of writing code for what it fuses takes a third more time to compile for code that is
-not faster. Also it hands sums to a library made for large arrays, which halves the speed of Jacobians. Options of these
-names in the environment variable XLA_FLAGS are respected, and after JAX has run something the settings come too late:
-results are the same either way.
+for other programs. Also it hands sums to a library made for large arrays, which halves the speed of Jacobians. Options
+of these names in the environment variable XLA_FLAGS are respected, and after JAX has run something the settings come
+too late: results are the same either way.
 """
 
 import os
 from importlib.metadata import version
 
-_CODE = (
-    "--xla_backend_extra_options="
-    "xla_cpu_small_while_loop_byte_threshold=1000000,xla_cpu_disable_new_fusion_emitters=true"
-)
+_LOOPS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000"
 _SUMS = "--xla_cpu_experimental_ynn_fusion_type="
 
 
 def set_options() -> None:
     # XLA ends the process where it does not know an option: the second one may not outlive these versions.
-    options = [_CODE, *([_SUMS] if version("jaxlib").startswith("0.10.") else [])]
+    options = [_LOOPS, *([_SUMS] if version("jaxlib").startswith("0.10.") else [])]
     flags = os.environ.get("XLA_FLAGS", "")
     missing = [option for option in options if option.split("=")[0] not in flags]
     os.environ["XLA_FLAGS"] = " ".join([*missing, flags]).strip()

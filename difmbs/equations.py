@@ -1,13 +1,14 @@
 """The equations of motion in the form that solvers take."""
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
-from ._problems import Acceleration, residual_of
+from ._problems import POSITION, VELOCITY, Instant, residual_of
 from ._types import Vector
 from .linalg import implicit
 from .system import System
@@ -30,51 +31,47 @@ def derivative(t: Any, y: Vector, system: System) -> Vector:
 
 @jax.jit
 def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, dict[int, Any]]:
-    """v' and the multipliers (instances, equations) of each active group of constraints.
-
-    [M G^T; G 0] (v', lambda) = (f, gamma), eliminated node by node.
-    """
+    """v' and the multipliers (instances, equations) of each active group of constraints."""
     if not system.constrained:
         return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
-    u, problem, _ = _solved(system, jnp.asarray(t, q.dtype), q, v)
-    nv = v.size
-    if problem.layout.regularization is not None:
+    u, _ = solved(system, t, q, v)
+    if system.redundant:
         # Of all multipliers with the same forces the smallest.
         jacobian = jnp.concatenate([levels.jacobian for levels in system.constraint_levels(t, q, v).values()])
-        u = jnp.concatenate([u[:nv], jnp.linalg.pinv(jacobian.T, rtol=_RANK) @ (jacobian.T @ u[nv:])])
-    multipliers = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return u[:nv], multipliers
+        u = jnp.concatenate([u[: v.size], jnp.linalg.pinv(jacobian.T, rtol=_RANK) @ (jacobian.T @ u[v.size :])])
+    return named(system, t, q, v, u)
 
 
-def motion(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
-    """v', dv'/dt along the motion, and all multipliers."""
-    t = jnp.asarray(t, q.dtype)
-    if not system.constrained:
-        rates = (jnp.ones_like(t), system.rate(q, v), accelerations(system, t, q, v)[0])
-        return rates[2], jax.jvp(lambda *x: accelerations(system, *x)[0], (t, q, v), rates)[1], v[:0]
-    u, _, inverse = _solved(system, t, q, v)
-    rates = (jnp.ones_like(t), system.rate(q, v), u[: v.size])
-
-    known = (system, (u, t, q, v), rates)
-    du = -inverse.solve(lax.stop_gradient(_residual_rate(jnp.zeros_like(u), known)))
-    return u[: v.size], implicit(_residual_rate, du, inverse, known)[: v.size], u[v.size :]
+def named(system: System, t: Any, q: Vector, v: Vector, u: Vector) -> tuple[Vector, dict[int, Any]]:
+    """v' and the multipliers by group, from the vector of both."""
+    problem = _problem(system, t, q, v, None)
+    return u[: v.size], {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
 
 
-def _residual_rate(du: Any, known: Any) -> Any:
-    """d/dt of the residual along the motion while the unknowns change by du."""
-    system, point, rates = known
-    return jax.jvp(lambda u, *x: _problem(system, *x).residual(u), point, (du, *rates))[1]
+def solved(system: System, t: Any, q: Vector, v: Vector, level: Any = None) -> tuple[Any, Any]:
+    """Accelerations, or on other levels (`Instant`) corrections, and multipliers as one vector; whether all forces were
+    finite.
 
-
-def _problem(system: System, t: Any, q: Vector, v: Vector) -> Acceleration:
-    world = system.world(q, v)
-    return Acceleration(system, t, tuple(zip(world.q, world.v, strict=True)))
-
-
-def _solved(system: System, t: Any, q: Vector, v: Vector) -> tuple[Any, Acceleration, Any]:
-    """Accelerations and multipliers as one vector, their equations, and the inverse of these."""
-    problem = _problem(system, t, q, v)
+    [M G^T; G 0] (x, lambda) = (r, s), eliminated node by node.
+    """
+    problem = _problem(system, t, q, v, level)
     nothing = jnp.zeros(problem.layout.unknowns, q.dtype)
-    inverse = problem.inverse(nothing)
-    u = -inverse.solve(problem.still.residual(nothing))
-    return implicit(residual_of, u, inverse, problem), problem, inverse
+    inverse, right = problem.inverse(nothing), problem.still.residual(nothing)
+    z, inverse = checkpoint_name((-inverse.solve(right), inverse), "solved")
+    u = implicit(residual_of, z, inverse, problem)
+    return u, jnp.all(jnp.isfinite(right))
+
+
+anew = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.save_only_these_names("solved"))
+"""For the body of a loop: of it derivatives keep the solutions and factors of `solved`, and compute the rest again. To
+keep everything makes a large program that is not faster."""
+
+
+def corrected(system: System, q: Vector, v: Vector, level: Any, change: Vector) -> tuple[Vector, Vector]:
+    """q and v after a correction on a level; on the level of accelerations as they are."""
+    return system.retract(q, jnp.where(level == POSITION, change, 0)), v + jnp.where(level == VELOCITY, change, 0)
+
+
+def _problem(system: System, t: Any, q: Vector, v: Vector, level: Any) -> Instant:
+    world = system.world(q, v)
+    return Instant(system, jnp.asarray(t, q.dtype), tuple(zip(world.q, world.v, strict=True)), level)

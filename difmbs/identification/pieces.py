@@ -141,8 +141,8 @@ class Later(AbstractOneStep):
     def at(begin, y):
         return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
 
-    def start(self, system, t, q, v):
-        return self.at(t, self.inner.start(system, t, q, v))
+    def start(self, system, t, q, v, levels=()):
+        return self.at(t, self.inner.start(system, t, q, v, levels))
 
     def size(self, system):
         return self.inner.size(system) + 1

@@ -24,7 +24,7 @@ def implicit(residual: Callable[[Any, Any], Any], z: Any, inverse: Any, known: A
 def _derivative(residual, primals, tangents):
     z, inverse, known = primals
     leaves, treedef = jax.tree.flatten(known)
-    changes = treedef.flatten_up_to(tangents[2])
+    changes = jax.tree.leaves(tangents[2], is_leaf=lambda x: isinstance(x, SymbolicZero))
     moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
     if not moving:
         return z, jnp.zeros_like(z)

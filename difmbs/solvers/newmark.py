@@ -8,12 +8,12 @@ import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .._newton import newton
-from .._problems import AbstractProblem
-from .._projection import settle
+from .._problems import ACCELERATION, AbstractProblem
+from .._projection import settle, visit
 from .._status import Status
-from ..equations import motion
 from ..system import System
 
 
@@ -142,9 +142,8 @@ class EndOfStep(AbstractProblem):
             (1 - c.gamma) * a + c.gamma * a1
         )
 
-    def inertia(self, body, data, x):
-        q, v = self.place(body, data, x)
-        return jnp.sum(body.mass_matrix(q) * x[None], axis=-1) - body.bias(q, v, self.system.gravity[0])
+    def inertia(self, body, placed, x):
+        return body.momentum(placed.q, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
     def pull(self, held, multiplier):
         return self.placed(held).constraint_force(self.t, multiplier)
@@ -172,14 +171,27 @@ def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
     return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
 
 
-def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any, h: Any) -> Any:
-    """The state at the start, with accelerations and multipliers that agree with the equations of motion."""
-    acceleration, jerk, multipliers = motion(system, t, q, v)
-    # Without the drift the first accelerations are of first order.
+def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any, h: Any, levels: tuple[int, ...] = ()) -> Any:
+    """The state at the start, with accelerations and multipliers that agree with the equations of motion, after
+    corrections on these levels; h is the size of the first step, 0 if it is not known."""
+    ahead = (lambda *_: h / 8) if h else _moment
+    _, visited = visit(system, t, q, v, (*levels, ACCELERATION, ACCELERATION), ahead)
+    q, v, u = (x[-2] for x in visited)
+    acceleration = u[: v.size]
+    # To first order, which is enough: without any drift the first accelerations are of first order.
+    jerk = (visited.u[-1, : v.size] - acceleration) / ahead(q, v, acceleration)
     parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
     accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)
     own, drift = (jnp.concatenate([x.reshape(-1) for x in y]) for y in (accelerations, jerks))
-    return State(q, v, own, solver.coefficients.shift * drift, multipliers).joined()
+    return State(q, v, own, solver.coefficients.shift * drift, u[v.size :]).joined()
+
+
+def _moment(q: Any, v: Any, acceleration: Any) -> Any:
+    """A time in which a motion changes by about a thousandth."""
+    far, fast, strong = (lax.stop_gradient(jnp.max(jnp.abs(x))) for x in (q, v, acceleration))
+    far = jnp.maximum(far, jnp.finfo(q.dtype).eps ** 0.5)
+    over = lambda x: far / jnp.where(x > 0, x, far)
+    return 1e-3 * jnp.minimum(over(fast), jnp.sqrt(over(strong)))
 
 
 def _resolved(h: Any, v: Any, acceleration: Any, jerk: Any) -> tuple[Any, Any]:

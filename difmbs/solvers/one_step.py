@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._projection import settle
+from .._problems import ACCELERATION, POSITION, VELOCITY
+from .._projection import settle, visit
 from .._status import Status
-from ..equations import derivative, split
+from ..equations import anew, corrected, derivative, solved, split
 from ..system import System
 from . import newmark
 from .newmark import AbstractNewmark
@@ -67,9 +68,9 @@ class AbstractOneStep(eqx.Module):
         """The time for forces and constraints."""
         return t
 
-    def start(self, system: System, t: Any, q: Any, v: Any) -> Any:
-        """The state at the start."""
-        return jnp.concatenate([q, v])
+    def start(self, system: System, t: Any, q: Any, v: Any, levels: tuple[int, ...] = ()) -> Any:
+        """The state at the start, after corrections of q and v on these levels of the constraints."""
+        return jnp.concatenate(visit(system, t, q, v, levels)[0] if levels else (q, v))
 
     def size(self, system: System) -> int:
         """Of the state."""
@@ -122,17 +123,6 @@ class AbstractOneStep(eqx.Module):
 def _settled(system: System, t: Any, y: Any) -> Any:
     """A state brought back onto the constraints."""
     return jnp.concatenate(settle(system, t, *split(system, y))) if system.constrained else y
-
-
-def _what_is_wrong(system: System, t: Any, y: Any, slope: Any, end: Any) -> Any:
-    """Whether a step ended in numbers; if not, whether constraints left its start without accelerations."""
-
-    def why():
-        forces = system.applied_forces(t, *split(system, y))
-        singular = jnp.all(jnp.isfinite(forces)) & ~jnp.all(jnp.isfinite(slope))
-        return jnp.where(singular, Status.singular.value, Status.non_finite.value)
-
-    return lax.cond(jnp.all(jnp.isfinite(end)), lambda: jnp.full((), Status.ok.value), why)
 
 
 class AnySolver(AbstractOneStep):
@@ -208,11 +198,9 @@ class Explicit(AbstractOneStep):
     def step(self, system, t, h, y, memory):
         tableau, zero = self.tableau, jnp.zeros((), int)
         if system.constrained:
-            slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
+            slopes, end, code = self._constrained(system, t, h, y)
             y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
-            end = _settled(system, t + h, y1)
-            code = _what_is_wrong(system, t, y, slopes[0], end)
             return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
         slope = jax.jit(derivative)
@@ -231,8 +219,10 @@ class Explicit(AbstractOneStep):
 
     def result(self, system, t, h, y, end):
         """The slopes of all stages, and the state at the end."""
-        slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y)[1]
-        return slopes, self._end(system, t, h, y, slopes)
+        if system.constrained:
+            return self._constrained(system, t, h, y)[:2]
+        slopes = self._stages(lambda t, y: derivative(t, y, system), t, h, y)
+        return slopes, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes)
 
     def ending(self, h, y, result):
         return result[1]
@@ -241,21 +231,9 @@ class Explicit(AbstractOneStep):
         return dict(y0=y, y1=y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), result[0]), k=h * result[0])
 
     def push(self, system_of, p, t, h, y, end, dp, dy):
-        if not system_of(p).constrained:
-            return self._push_written_out(system_of, p, t, h, y, dp, dy)
-        c, a, count = self._coefficients(y.dtype)
-
-        def stage(i, both):
-            slopes, moved = both
-            point = (p, y + h * _dot(a[i], slopes))
-            direction = (dp, dy + h * _dot(a[i], moved))
-            slope, change = jax.jvp(lambda p, y: derivative(t + c[i] * h, y, system_of(p)), point, direction)
-            return with_row(slopes, i, slope), with_row(moved, i, change)
-
-        empty = jnp.zeros((count, *y.shape), y.dtype)
-        slopes, moved = lax.fori_loop(0, count, stage, (empty, empty))
-        y1, dy1 = jax.jvp(lambda p, y, k: self._end(system_of(p), t, h, y, k), (p, y, slopes), (dp, dy, moved))
-        return (slopes, y1), (moved, dy1)
+        if system_of(p).constrained:
+            return super().push(system_of, p, t, h, y, end, dp, dy)
+        return self._push_written_out(system_of, p, t, h, y, dp, dy)
 
     def _push_written_out(self, system_of, p, t, h, y, dp, dy):
         @jax.jit
@@ -271,20 +249,41 @@ class Explicit(AbstractOneStep):
         ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
         return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
 
-    def _end(self, system, t, h, y, slopes):
-        return _settled(system, t + h, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes))
-
     def _stages(self, slope_at, t, h, y):
-        """The points of all stages, and the slopes there."""
+        """The slopes at all stages."""
         c, a, count = self._coefficients(y.dtype)
 
-        def stage(i, both):
-            points, slopes = both
-            point = y + h * _dot(a[i], slopes)
-            return with_row(points, i, point), with_row(slopes, i, slope_at(t + c[i] * h, point))
+        def stage(i, slopes):
+            return with_row(slopes, i, slope_at(t + c[i] * h, y + h * _dot(a[i], slopes)))
 
-        empty = jnp.zeros((count, *y.shape), y.dtype)
-        return lax.fori_loop(0, count, stage, (empty, empty))
+        return lax.fori_loop(0, count, stage, jnp.zeros((count, *y.shape), y.dtype))
+
+    def _constrained(self, system, t, h, y):
+        """The slopes at all stages, the end, and what was wrong.
+
+        Behind the stages come two more, in which the end is brought back onto the constraints, on position level and
+        on velocity level: so the equations are compiled once.
+        """
+        c, a, count = self._coefficients(y.dtype)
+        c = jnp.concatenate([c, jnp.ones(2, y.dtype)])
+        a = jnp.concatenate([a, jnp.asarray(self.tableau.b_sol, y.dtype)[None]])
+        levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
+
+        def stage(i, carry):
+            slopes, end, singular = carry
+            point = jnp.where(levels[i] == VELOCITY, end, y + h * _dot(a[jnp.minimum(i, count)], slopes[:count]))
+            q, v = split(system, point)
+            u, finite = solved(system, t + c[i] * h, q, v, levels[i])
+            x = u[: v.size]
+            slopes = with_row(slopes, jnp.minimum(i, count), jnp.concatenate([system.rate(q, v), x]))
+            end = jnp.concatenate(corrected(system, q, v, levels[i], x))
+            return slopes, end, jnp.where(i == 0, finite & ~jnp.all(jnp.isfinite(x)), singular)
+
+        # The last row is that of what is no stage.
+        carry = (jnp.zeros((count + 1, *y.shape), y.dtype), y, jnp.asarray(False))
+        slopes, end, singular = lax.fori_loop(0, count + 2, anew(stage), carry)
+        why = jnp.where(singular, Status.singular.value, Status.non_finite.value)
+        return slopes[:count], end, jnp.where(jnp.all(jnp.isfinite(end)), Status.ok.value, why)
 
     def _coefficients(self, dtype):
         tableau = self.tableau
@@ -317,8 +316,8 @@ class Implicit(AbstractOneStep):
         on_velocity = self.solver.on_velocity
         return self.varying or not on_velocity, self.varying or on_velocity
 
-    def start(self, system, t, q, v):
-        return newmark.start(self.solver, system, t, q, v, self.first)
+    def start(self, system, t, q, v, levels=()):
+        return newmark.start(self.solver, system, t, q, v, self.first, levels)
 
     def size(self, system):
         structure = system.structure
