@@ -4,7 +4,6 @@ from .block_sparse import Elimination as Elimination
 from .block_sparse import Factors as Factors
 from .implicit import first_order_only as first_order_only
 from .implicit import implicit as implicit
-from .implicit import no_tangent as no_tangent
 from .order import Slots as Slots
 from .order import eliminate as eliminate
 from .order import order_of as order_of
