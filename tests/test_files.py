@@ -4,6 +4,8 @@ import dataclasses
 import errno
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -15,6 +17,8 @@ from difmbs.files import KINDS, changed, fingerprint, model_text, output_folder,
 
 from . import cases, models
 from .described import MODEL, everything
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def assert_same(a, b):
@@ -202,6 +206,31 @@ def test_after_a_failure_the_old_file_is_there_and_nothing_else(tmp_path, monkey
     assert failing == "interrupt" or "cannot be written: No space left on device" in str(caught.value)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_process_that_leaves_a_thread_alone_ends_between_two_files(tmp_path):
+    (tmp_path / "out.bin").write_bytes(b"old")
+    code = """
+import threading, time
+from difmbs.files import end_process, replacing
+
+begun = threading.Event()
+
+def work():
+    with replacing("out.bin", force=True) as file:
+        begun.set()
+        time.sleep(0.2)
+        file.write(b"new")
+    time.sleep(100)
+
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+end_process(7)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert ended.returncode == 7
+    assert (tmp_path / "out.bin").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.bin"]
 
 
 def test_folders_for_results(tmp_path):

@@ -221,6 +221,21 @@ def test_all_pairs_equal_single_connectors(softening, own_mass):
     np.testing.assert_allclose(-np.asarray(slope), forces[0], atol=1e-10 * np.abs(forces[0]).max())
 
 
+@pytest.mark.parametrize("softening", ["document", "plummer"])
+def test_bodies_do_not_attract_themselves_even_if_their_position_is_rounded_in_two_ways(softening):
+    rng = np.random.default_rng(1)
+    law, others = mbs.AllPairsGravity(1.0, np.ones(5), softening=softening), ~np.eye(5, dtype=bool)
+    positions = rng.normal(size=(5, 3))
+    again = positions * (1 + np.finfo(float).eps)
+    assert np.all(positions != again)
+    attract = jax.jit(lambda tile: law._attract(others, tile, positions))
+    (exact, change), (found, turned) = (jax.jvp(attract, (x,), (np.ones((5, 3)),)) for x in (positions, again))
+    np.testing.assert_allclose(found, exact, atol=1e-12 * np.abs(exact).max())
+    np.testing.assert_allclose(turned, change, atol=1e-12 * np.abs(change).max())
+    energies = [law._potentials(others, x, positions) for x in (positions, again)]
+    np.testing.assert_allclose(*energies, rtol=1e-12)
+
+
 # Where the formulas of ROMtools' page or source are wrong, they must differ from the law.
 
 

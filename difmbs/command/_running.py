@@ -196,9 +196,11 @@ def _name() -> str:
 def _leave(code: int) -> None:
     if any(thread.name == _WORKER for thread in threading.enumerate()):
         # The interpreter would wait for the compiled program.
+        from ..files import end_process
+
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        end_process(code)
     sys.exit(code)
 
 

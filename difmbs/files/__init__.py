@@ -28,5 +28,6 @@ from ._toml import Document as Document
 from ._toml import check_keys as check_keys
 from ._toml import format_table as format_table
 from ._toml import read_document as read_document
+from ._writing import end_process as end_process
 from ._writing import output_folder as output_folder
 from ._writing import replacing as replacing

@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ except ImportError:  # Windows, where folders are not locked
 
 _LOCK = ".lock"
 _PART = re.compile(r"\.[0-9a-f]{12}\.part")
+_WRITING = threading.RLock()
+"""Held while a file is written."""
 
 
 @contextmanager
@@ -26,7 +29,7 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
     A file that exists is only replaced with `force`. After an error nothing has changed.
     """
     path = Path(path)
-    with _refusing(path):
+    with _refusing(path), _WRITING:
         if path.is_dir():
             raise FileError(f"{path} is a folder, not a file.", output=True)
         if not force and os.path.lexists(path):
@@ -42,6 +45,12 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
             part.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
+
+
+def end_process(code: int) -> None:
+    """Ends it without waiting for its threads, but between two files where one is not long in being written."""
+    _WRITING.acquire(timeout=1)
+    os._exit(code)
 
 
 @contextmanager
