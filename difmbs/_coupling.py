@@ -15,7 +15,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from ._errors import ModelError
-from ._groups import ConnectorGroup
 from ._index import Index
 from ._layout import Builder, Layout
 from ._structure import Coupling, Structure, instance_names
@@ -65,12 +64,13 @@ def couple(system: System, redundant: str) -> System:
 
 def _equations(system: System) -> list[int]:
     """How many each constraint of a group has."""
-    world, zero = system.world(*system.initial_state()), jnp.zeros((), system.gravity.dtype)
 
-    def residuals(group: ConnectorGroup, leaves: Any) -> Any:
-        return system.local(world, group, leaves).each(lambda x: x.velocity_residual(zero))
+    def residuals(system: System) -> list[Any]:
+        world, zero = system.world(*system.initial_state()), jnp.zeros((), system.gravity.dtype)
+        groups = system.with_leaves("constraints")
+        return [system.local(world, *group).each(lambda x: x.velocity_residual(zero)) for group in groups]
 
-    return [eqx.filter_eval_shape(residuals, *pair).shape[1] for pair in system.with_leaves("constraints")]
+    return [residual.shape[1] for residual in eqx.filter_eval_shape(residuals, system)]
 
 
 def _with(system: System, couplings: Any, orders: Any) -> System:
@@ -86,17 +86,25 @@ def _is_forest(structure: Structure) -> bool:
     return len(pairs) == layout.nodes - connected_components(graph, directed=False, return_labels=False)
 
 
-@eqx.filter_jit
-def _evaluate(system: System, q: Any, v: Any) -> tuple[Any, Any]:
-    """The mass matrices of the bodies by group, and G of the active constraints by group and marker."""
-    masses = system.each_body(lambda body, q, v: body.mass_matrix(q), q, v)
-    world, zero = system.world(q, v), jnp.zeros((), q.dtype)
-    jacobians = {
-        number: system.local(world, group, leaves).each(lambda x: x.constraint_jacobian(zero))
-        for number, (group, leaves) in enumerate(system.with_leaves("constraints"))
-        if group.active
-    }
-    return masses, jacobians
+@jax.jit
+def _evaluate(system: System, directions: Any) -> tuple[Any, Any]:
+    """The mass matrices of the bodies by group, and G of the active constraints by group and marker: at the start and
+    displaced in these directions, by as many times the largest coordinate."""
+    q, v = system.initial_state()
+    size, zero = jnp.max(jnp.abs(q), initial=1e-3), jnp.zeros((), q.dtype)
+
+    def at(direction: Any) -> tuple[Any, Any]:
+        there = system.retract(q, size * direction)
+        masses = system.each_body(lambda body, q, v: body.mass_matrix(q), there, v)
+        world = system.world(there, v)
+        jacobians = {
+            number: system.local(world, group, leaves).each(lambda x: x.constraint_jacobian(zero))
+            for number, (group, leaves) in enumerate(system.with_leaves("constraints"))
+            if group.active
+        }
+        return masses, jacobians
+
+    return jax.vmap(at)(directions)
 
 
 Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
@@ -108,14 +116,10 @@ class _Found:
 
     def __init__(self, system: System):
         self.structure = structure = system.structure
-        q, v = system.initial_state()
-        random = np.random.default_rng(0)
-        size = float(np.abs(np.asarray(q)).max(initial=1e-3))
-        samples = []
-        for displaced in (0.0, _DISPLACED, _DISPLACED):
-            at = system.retract(q, jnp.asarray(displaced * size * random.standard_normal(v.shape), q.dtype))
-            samples.append(jax.tree.map(np.asarray, _evaluate(system, at, v)))
-        masses, jacobians = jax.tree.map(lambda *x: np.stack(x), *samples)
+        directions = np.random.default_rng(0).standard_normal((3, structure.velocity_count))
+        directions *= np.asarray([0, _DISPLACED, _DISPLACED])[:, None]
+        found = _evaluate(system, jnp.asarray(directions, system.gravity.dtype))
+        masses, jacobians = jax.tree.map(np.asarray, found)
         scales = [np.sqrt(np.abs(np.diagonal(m, axis1=-2, axis2=-1))) for m in masses]
         self.masses = [m / (s[..., :, None] * s[..., None, :]) for m, s in zip(masses, scales, strict=True)]
         self.jacobians: dict[int, list[np.ndarray]] = {}

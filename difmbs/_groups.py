@@ -18,6 +18,7 @@ from ._frames import AbstractPort, Marker
 from ._index import Index
 from .bodies import AbstractBody
 from .connectors._connector import AbstractConnector
+from .linalg import jacobian
 from .sensors import AbstractSensor
 
 Leaves = tuple[Any, ...]
@@ -188,7 +189,7 @@ class Local(eqx.Module):
 
     def constraint_jacobian(self, t) -> tuple[Any, ...]:
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
-        return jax.jacfwd(lambda v: self.at(self.q, v).velocity_residual(t))(self.v)
+        return tuple(jacobian(lambda *v: self.at(self.q, v).velocity_residual(t), *self.v))
 
     def constraint_force(self, t, multiplier) -> tuple[Any, ...]:
         """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""
@@ -224,12 +225,14 @@ class Local(eqx.Module):
         First with respect to the displacements of the bodies in the sense of their velocity coordinates, then with
         respect to the velocity coordinates.
         """
+        count = len(self.v)
 
-        def displaced(dq, v):
-            moved = tuple(b.retract(q, d) for b, q, d in zip(self.bodies, self.q, dq, strict=True))
-            return self.at(moved, v).force(t)
+        def displaced(*x):
+            moved = tuple(b.retract(q, d) for b, q, d in zip(self.bodies, self.q, x[:count], strict=True))
+            return self.at(moved, x[count:]).force(t)
 
-        return jax.jacfwd(displaced, (0, 1))(jax.tree.map(jnp.zeros_like, self.v), self.v)
+        columns = jacobian(displaced, *jax.tree.map(jnp.zeros_like, self.v), *self.v)
+        return tuple(zip(*columns[:count], strict=True)), tuple(zip(*columns[count:], strict=True))
 
 
 def with_ties(law: AbstractConnector, bodies: tuple[Any, ...]) -> AbstractConnector:

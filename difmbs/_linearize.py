@@ -14,6 +14,7 @@ from ._projection import consistent
 from ._rest import weighed
 from ._types import Params, Vector
 from .equations import accelerations
+from .linalg import jacobian
 from .system import System
 
 
@@ -84,7 +85,7 @@ def _linearized(system: System, values: dict[Path, Any], t: Any, q: Any, v: Any)
         moved = system.retract(q, dq)
         return _constraint_forces(system, t, moved, v, multipliers) - system.applied_forces(t, moved, v)
 
-    K, D = jax.jacfwd(pulled, (0, 1))(jnp.zeros_like(v), v)
+    K, D = jacobian(pulled, jnp.zeros_like(v), v)
     levels = system.constraint_levels(t, q, v).values()
     G = jnp.concatenate([level.jacobian for level in levels]) if levels else jnp.zeros((0, v.size), v.dtype)
     # Row by row, as M is symmetric: putting blocks together would compile longer with each body.

@@ -19,7 +19,7 @@ from jax import lax
 
 from ._groups import Local
 from ._layout import Inverse, Layout, layout
-from .linalg import implicit
+from .linalg import implicit, jacobian
 from .system import Field, System, World
 
 _ROUNDING = 100
@@ -183,7 +183,7 @@ class AbstractProblem(eqx.Module):
 
         def one(body, data, x):
             place = lambda x: self.place(body, data, x)
-            return Placed(data, *place(x), jax.jacfwd(place)(x) if slopes else None)
+            return Placed(data, *place(x), jacobian(place, x)[0] if slopes else None)
 
         groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
         return World(rest.bodies, tuple(group.each(one, *parts) for group, *parts in groups), rest.v)
@@ -223,8 +223,8 @@ class AbstractProblem(eqx.Module):
 
         x = [jnp.zeros_like(side.v[0]) for side in field.sides]
         moving = [i for i, y in enumerate(x) if y.shape[1]]
-        jacobian = jax.jacfwd(forces, tuple(range(len(x))))(*x)
-        blocks = [jnp.moveaxis(jacobian[i][j], 2, 1) for i in moving for j in moving]
+        columns = jax.jacfwd(forces, tuple(range(len(x))))(*x)
+        blocks = [jnp.moveaxis(columns[i][j], 2, 1) for i in moving for j in moving]
         full = place.size
         return [
             jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])])
@@ -275,10 +275,10 @@ class Instant(AbstractProblem):
 
     def own_jacobian(self, held, multiplier=None):
         """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
-        jacobian = held.switched(self.placed(held).constraint_jacobian(self.t))
-        eye = np.eye(jacobian[0].shape[0], dtype=jacobian[0].dtype)
+        blocks = held.switched(self.placed(held).constraint_jacobian(self.t))
+        eye = np.eye(blocks[0].shape[0], dtype=blocks[0].dtype)
         corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
-        return [*([*(None for _ in jacobian), g.T] for g in jacobian), [*jacobian, corner]]
+        return [*([*(None for _ in blocks), g.T] for g in blocks), [*blocks, corner]]
 
     def error(self, u, du):
         return relative(du, [u])

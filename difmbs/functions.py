@@ -74,7 +74,7 @@ def connector_jacobian(system: System, name: str) -> Callable[..., ConnectorJaco
         changed, time = system.with_params(params or {}), jnp.asarray(t, q.dtype)
         blocks = changed.part(changed.world(q, q_t), name, part).each(lambda x: x.force_jacobian(time))
         blocks = jax.tree.map(lambda x: (x[0] if element.single else x) if active else jnp.zeros_like(x), blocks)
-        return ConnectorJacobian(tuple(b[0] for b in blocks), tuple(b[1] for b in blocks))
+        return ConnectorJacobian(*blocks)
 
     return jacobian
 

@@ -105,6 +105,7 @@ class System(eqx.Module):
 
     # Motion
 
+    @jax.jit
     def initial_state(self) -> tuple[Vector, Vector]:
         """Coordinates and velocity coordinates at the start."""
         q, v = [], []

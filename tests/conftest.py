@@ -8,7 +8,8 @@ from pathlib import Path
 
 # Compiling is what the tests spend their time on; their programs are small.
 os.environ["XLA_FLAGS"] = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true " + os.environ.get("XLA_FLAGS", "")
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
+    + os.environ.get("XLA_FLAGS", "")
 )
 
 import jax

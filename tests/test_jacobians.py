@@ -19,13 +19,19 @@ def evaluated(connector, pairing):
     """States, the markers in them, and the library's force and Jacobian."""
     system = cases.system_of(cases.CONNECTORS[connector].law(), pairing)
     q, v = cases.states(system, STATES)
-    forces = jax.jit(jax.vmap(mbs.connector_force(system, "link")))(q, v)
-    jacobian = jax.jit(jax.vmap(mbs.connector_jacobian(system, "link")))(q, v)
-    return system, np.asarray(q), np.asarray(v), np.asarray(forces), jax.tree.map(np.asarray, jacobian)
+    force, jacobian = mbs.connector_force(system, "link"), mbs.connector_jacobian(system, "link")
+    found = jax.jit(jax.vmap(lambda q, v: (force(q, v), jacobian(q, v))))(q, v)
+    return system, *jax.tree.map(np.asarray, (q, v, *found))
 
 
-def markers(system, pairing, q, v):
-    params = system.params()
+@functools.cache
+def numbers(connector, pairing):
+    """All parameters."""
+    return jax.tree.map(np.asarray, evaluated(connector, pairing)[0].params())
+
+
+def markers(system, pairing, q, v, params=None):
+    params = system.params() if params is None else params
     ends = []
     for i, (kind, name) in enumerate(zip(pairing.split("-"), ("a", "b"), strict=True)):
         point = np.asarray(params.get("link", {}).get(f"marker{i}", np.zeros(3)))
@@ -59,8 +65,9 @@ def gate_law(kind, p):
 
 
 def expected(connector, pairing, system, q, v, velocity_term=True):
-    m0, m1 = markers(system, pairing, q, v)
-    p = {key: np.asarray(value) for key, value in system.params()["link"].items()}
+    params = numbers(connector, pairing)
+    m0, m1 = markers(system, pairing, q, v, params)
+    p = params["link"]
     kind = connector.partition(" ")[2]
     if connector.startswith("SpringDamper"):
         law = [p[x] for x in ("stiffness", "damping", "reference_length", "force", "velocity_offset")]

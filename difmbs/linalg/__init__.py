@@ -7,4 +7,5 @@ from .implicit import implicit as implicit
 from .order import Slots as Slots
 from .order import eliminate as eliminate
 from .order import order_of as order_of
+from .small import jacobian as jacobian
 from .tall_qr import tall_qr as tall_qr
