@@ -139,6 +139,7 @@ class System(eqx.Module):
         """q displaced by dq, a displacement in the sense of the velocity coordinates."""
         return _joined(self.each_body(lambda body, q, dq: body.retract(q, dq), q, dq))
 
+    @jax.jit
     def applied_forces(self, t: Any, q: Vector, v: Vector) -> Vector:
         """All generalized forces but those of constraints: connectors, loads, weight, gyroscopic."""
         world, t = self.world(q, v), jnp.asarray(t, q.dtype)
@@ -209,15 +210,18 @@ class System(eqx.Module):
         """M^-1 f."""
         return _joined(self.each_body(lambda body, q, f: body.inverse_mass(q, f), q, f))
 
+    @jax.jit
     def mass_matrix(self, q: Vector) -> Float[Array, "nv nv"]:
         """Dense, for analysis and tests."""
         zero = jnp.zeros(self.structure.velocity_count, q.dtype)
         blocks = self.each_body(lambda body, q, v: body.mass_matrix(q), q, zero)
         return jax.scipy.linalg.block_diag(*[m for block in blocks for m in block])
 
+    @jax.jit
     def kinetic_energy(self, q: Vector, v: Vector) -> Any:
         return sum(map(jnp.sum, self.each_body(lambda body, q, v: body.kinetic_energy(q, v), q, v)))
 
+    @jax.jit
     def potential_energy(self, t: Any, q: Vector) -> Any:
         """Of the weights and of all active connectors that have a potential."""
         zero = jnp.zeros(self.structure.velocity_count, q.dtype)
