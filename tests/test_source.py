@@ -86,5 +86,6 @@ def test_the_setting_of_xla_respects_the_users(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--other")
     set_options()
     assert os.environ["XLA_FLAGS"].count("xla_backend_extra_options") == 1
-    assert os.environ["XLA_FLAGS"].count("xla_cpu_experimental_ynn_fusion_type") == 1
+    for option in ("xla_cpu_experimental_ynn_fusion_type", "xla_cpu_use_fusion_emitters"):
+        assert os.environ["XLA_FLAGS"].count(option) == 1
     assert os.environ["XLA_FLAGS"].endswith(" --other")
