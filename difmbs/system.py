@@ -8,7 +8,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array, Float
 
 from ._errors import ParameterError, did_you_mean
@@ -16,11 +15,9 @@ from ._frames import Marker
 from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, Slot, with_ties
 from ._index import Index
 from ._parameters import Path, as_array, check_range, is_numbers, nest, show, unnest
+from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
-
-_ROWS = 8
-"""From so many on it pays to store rows by component."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +121,7 @@ class System(eqx.Module):
         groups = self.with_leaves("bodies")
         bodies = tuple(group.stack.instances(leaves)["element"] for group, leaves in groups)
         # With constraints most of the work is done on the blocks of a matrix, row by row.
-        stored = (lambda x: x) if self.constrained else _by_component
+        stored = (lambda x: x) if self.constrained else by_component
         return World(
             bodies,
             tuple(stored(group.coordinates(q)) for group, _ in groups),
@@ -376,11 +373,6 @@ def _read(stacks: Any, home: Home) -> Any:
     positions = np.concatenate([part.positions.rows for part in home.parts if part.positions is not None])
     joined = np.concatenate(rows) if isinstance(rows[0], np.ndarray) else jnp.concatenate(rows)
     return joined[np.argsort(positions)]
-
-
-def _by_component(x: Any) -> Any:
-    """The same rows, but stored component by component, so that processors treat several rows at once."""
-    return with_layout_constraint(x, Layout((1, 0))) if len(x) >= _ROWS else x
 
 
 def _joined(parts):

@@ -115,6 +115,17 @@ for options in (dict(dt=1e-2), dict(solver=diffrax.Dopri8(), max_steps=1000)):
     end = lambda p: mbs.simulate(system, t1=0.5, saveat=[0.1, 0.5], params=p, **options).q[-1, 0]
     ahead, back = jax.jacfwd(end)(params), jax.grad(end)(params)
     np.testing.assert_allclose(*(x["attraction"]["gravitational_constant"] for x in (ahead, back)), rtol=1e-7)
+
+model = mbs.Model(gravity=(0, -9.81, 0))
+beads = model.add("bead", mbs.MassPoint(np.full(10, 0.3)), position=0.1 * np.arange(1, 11)[:, None] * [[1, 0, 0]])
+model.add("spring", mbs.SpringDamper(0.1, np.full(10, 50.0), 0.1), between=([model.ground, beads[:-1]], beads))
+system = model.assemble()
+for of in (lambda f: f, jax.jit):
+    stiffness = np.full(10, 50.0)
+    end = lambda k: mbs.simulate(system, t1=0.1, dt=1e-3, saveat=[0.1], params={"spring": {"stiffness": k}}).q[0, 1]
+    stiff = lambda k: (mbs.linearize(system, params={"spring": {"stiffness": k}}).K ** 2).sum()
+    for function in (end, stiff):
+        np.testing.assert_allclose(of(jax.jacfwd(function))(stiffness)[:3], of(jax.grad(function))(stiffness)[:3], rtol=1e-7)
 """
 
 

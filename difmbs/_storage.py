@@ -1,0 +1,32 @@
+"""How arrays are stored inside compiled programs."""
+
+from typing import Any
+
+from jax.experimental.layout import Layout, with_layout_constraint
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+_ROWS = 8
+"""From so many rows on it pays."""
+
+
+def by_component(x: Any) -> Any:
+    """The same rows, but in a program stored component by component, so that processors treat several rows at once.
+
+    An operation of its own, because JAX's does it outside of programs too, where others then misread the array.
+    """
+    return _stored.bind(x, order=(1, 0)) if len(x) >= _ROWS else x
+
+
+def _batched(operands, axes, *, order):
+    (x,), (axis,) = operands, axes
+    return _stored.bind(x, order=(axis, *(i + (i >= axis) for i in order))), axis
+
+
+_stored = Primitive("stored")
+_stored.def_impl(lambda x, order: x)
+_stored.def_abstract_eval(lambda x, order: x)
+_lowered = mlir.lower_fun(lambda x, order: with_layout_constraint(x, Layout(order)), multiple_results=False)
+mlir.register_lowering(_stored, _lowered)
+ad.deflinear2(_stored, lambda weight, _, order: (_stored.bind(weight, order=order),))
+batching.primitive_batchers[_stored] = _batched
