@@ -11,7 +11,6 @@ from ._arguments import check_number, check_state, check_system, warn_of_single_
 from ._errors import SimulationError
 from ._parameters import Path
 from ._projection import consistent
-from ._rest import weighed
 from ._types import Params, Vector
 from .equations import accelerations
 from .linalg import jacobian
@@ -88,9 +87,7 @@ def _linearized(system: System, values: dict[Path, Any], t: Any, q: Any, v: Any)
     K, D = jacobian(pulled, jnp.zeros_like(v), v)
     levels = system.constraint_levels(t, q, v).values()
     G = jnp.concatenate([level.jacobian for level in levels]) if levels else jnp.zeros((0, v.size), v.dtype)
-    # Row by row, as M is symmetric: putting blocks together would compile longer with each body.
-    M = jax.vmap(lambda x: weighed(system, q, x))(jnp.eye(v.size, dtype=v.dtype))
-    return Linearization(M, K, D, G), possible
+    return Linearization(system.mass_matrix(q), K, D, G), possible
 
 
 def _constraint_forces(system: System, t: Any, q: Vector, v: Vector, multipliers: dict[int, Any]) -> Vector:

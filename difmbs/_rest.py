@@ -62,9 +62,3 @@ def at_rest(system: System, t: Any, q: Any, square: Any, drag: Any = 0.0) -> Res
 def undisplaced(system: System, multipliers: Any) -> Any:
     """The unknowns: no displacements, and the multipliers."""
     return jnp.concatenate([jnp.zeros(system.structure.velocity_count, multipliers.dtype), multipliers])
-
-
-def weighed(system: System, q: Any, x: Any) -> Any:
-    """M x."""
-    products = system.each_body(lambda body, q, x: body.momentum(q, x), q, x)
-    return jnp.concatenate([product.reshape(-1) for product in products])

@@ -19,7 +19,7 @@ import numpy as np
 from jax import lax
 
 from ._layout import Inverse
-from ._rest import at_rest, undisplaced, weighed
+from ._rest import at_rest, undisplaced
 from ._status import Status
 from ._types import Vector
 from .system import System
@@ -187,7 +187,7 @@ class _Search:
         du = -inverse.solve(part * residual)
         q, multipliers = self._moved(s.q, s.multipliers, du)
         there, u1 = at_rest(self.system, self.t, q, self.square, s.drag), undisplaced(self.system, multipliers)
-        foretold = (1 - part) * residual - self._forces(s.drag * weighed(self.system, s.q, du[:count]))
+        foretold = (1 - part) * residual - self._forces(s.drag * self.system.momentum(s.q, du[:count]))
         correction = -there.inverse(u1).solve(there.residual(u1) - kept - foretold)
         length, missed = (self._length(s.q, x[:count]) for x in (du, correction))
         return _Step(
@@ -207,7 +207,7 @@ class _Search:
         most, least = (at_rest(self.system, self.t, s.q, self.square, sign * self.least).inverse(u) for sign in (1, -1))
         unresisted = self._unresisted(least)
         free = (s.code == Status.ok.value) & (unresisted != self._unresisted(most))
-        soft = most.solve(self._forces(weighed(self.system, s.q, probe)))[: probe.size]
+        soft = most.solve(self._forces(self.system.momentum(s.q, probe)))[: probe.size]
         code = jnp.where(s.code == _GOING, Status.newton_failed.value, s.code)
         code = jnp.where(free, Status.singular.value, code)
         drift = jnp.where(free, soft, s.drift)
@@ -239,7 +239,7 @@ class _Search:
         return self.system.retract(q, self.square * x), multipliers + change
 
     def _length(self, q: Any, x: Any) -> Any:
-        return jnp.sqrt(jnp.sum(x * weighed(self.system, q, x)))
+        return jnp.sqrt(jnp.sum(x * self.system.momentum(q, x)))
 
     def _forces(self, forces: Any) -> Any:
         """Forces, and zeros for the equations of constraints."""

@@ -214,12 +214,15 @@ class System(eqx.Module):
         """M^-1 f."""
         return _joined(self.each_body(lambda body, q, f: body.inverse_mass(q, f), q, f))
 
+    def momentum(self, q: Vector, v: Vector) -> Vector:
+        """M v."""
+        return _joined(self.each_body(lambda body, q, v: body.momentum(q, v), q, v))
+
     @jax.jit
     def mass_matrix(self, q: Vector) -> Float[Array, "nv nv"]:
         """Dense, for analysis and tests."""
-        zero = jnp.zeros(self.structure.velocity_count, q.dtype)
-        blocks = self.each_body(lambda body, q, v: body.mass_matrix(q), q, zero)
-        return jax.scipy.linalg.block_diag(*[m for block in blocks for m in block])
+        # Row by row, as it is symmetric: putting blocks together would compile longer with each body.
+        return jax.vmap(lambda v: self.momentum(q, v))(jnp.eye(self.structure.velocity_count, dtype=q.dtype))
 
     @jax.jit
     def kinetic_energy(self, q: Vector, v: Vector) -> Any:

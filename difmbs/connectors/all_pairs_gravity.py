@@ -20,7 +20,7 @@ class AllPairsGravity(AbstractField):
 
     **Arguments:** `gravitational_constant` [m^3/(kg s^2)]; `mass` [kg], one for each marker, None: the masses of the
     markers' bodies; `min_distance_regularization` [m] and `softening` as in `ConnectorGravity`; `tile`, how many bodies
-    are treated at once.
+    at most are treated at once.
 
     **Outputs:** `force`, on each body.
     """
