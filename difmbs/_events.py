@@ -88,7 +88,7 @@ def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -
     q, v = settle(following, moment, q, v)
     core = jnp.concatenate([q, v])
     core = core - shift * held(derivative(moment, core, following))
-    return step.start(following, t, *split(system, core)), moment
+    return step.start(following, t, *step.route().follow(following, t, *split(system, core))), moment
 
 
 def _jump(event: Any) -> Any:

@@ -52,6 +52,11 @@ class BodyGroup:
     first_q: int
     first_v: int
 
+    @property
+    def moves(self) -> bool:
+        """Whether they have coordinates."""
+        return self.kind.velocities > 0
+
     def coordinates(self, q):
         size = self.kind.coordinates
         return q[self.first_q : self.first_q + self.count * size].reshape(self.count, size)
@@ -176,7 +181,10 @@ class Local(eqx.Module):
 
     def velocity_residual(self, t):
         """dc/dt of a constraint on positions, or the residual of one on velocities."""
-        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())[1]
+        return self._residuals(t)[1]
+
+    def _residuals(self, t):
+        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())
 
     def _of_motion(self, t, config, motion):
         """c (0 for constraints on velocities) and the same of what markers deliver; `motion`: rates of the
@@ -193,7 +201,12 @@ class Local(eqx.Module):
 
     def constraint_force(self, t, multiplier) -> tuple[Any, ...]:
         """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""
-        return jax.vjp(lambda v: self.at(self.q, v).velocity_residual(t), self.v)[1](multiplier)[0]
+        return self.reaction(t, multiplier)[1]
+
+    def reaction(self, t, multiplier) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+        """c and dc/dt, and G^T times the multipliers."""
+        velocity, pull, position = jax.vjp(lambda v: self.at(self.q, v)._residuals(t)[::-1], self.v, has_aux=True)
+        return (position, velocity), pull(multiplier)[0]
 
     def acceleration_residual(self, t, acceleration):
         """d/dt of `velocity_residual` while the velocity coordinates change at this rate."""

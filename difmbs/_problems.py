@@ -9,6 +9,7 @@ as local functions of their own unknowns, so its Jacobian comes as blocks for th
 """
 
 import abc
+import functools
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -70,12 +71,11 @@ class AbstractProblem(eqx.Module):
         """What a body contributes to its own equations."""
 
     @abc.abstractmethod
-    def pull(self, held: Local, multiplier: Any) -> tuple[Any, ...]:
-        """G^T times the multipliers. In `held`, q are the bodies as `Placed` and v their unknowns."""
+    def of_constraint(self, held: Local, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
+        """G^T times the multipliers, and the equations of a constraint.
 
-    @abc.abstractmethod
-    def equation(self, held: Local) -> Any:
-        """The equations of a constraint."""
+        In `held`, q are the bodies as `Placed` and v their unknowns.
+        """
 
     @abc.abstractmethod
     def error(self, u: Any, du: Any) -> Any:
@@ -85,12 +85,13 @@ class AbstractProblem(eqx.Module):
         """The connector where the unknowns put its bodies."""
         return held.at(tuple(body.q for body in held.q), tuple(body.v for body in held.q))
 
-    @jax.jit
-    def residual(self, u: Any) -> Any:
+    @functools.partial(jax.jit, static_argnames="reactions")
+    def residual(self, u: Any, reactions: bool = True) -> Any:
+        """`reactions`: whether multipliers count; False where they are zero."""
         system, structure = self.system, self.system.structure
         world = self._world(u)
         total = [
-            group.each(self.inertia, body, placed, x)
+            group.each(self.inertia, body, placed, x) if group.moves else x
             for group, body, placed, x in zip(structure.bodies, world.bodies, world.q, world.v, strict=True)
         ]
         for group, leaves in system.with_leaves("forces"):
@@ -105,7 +106,8 @@ class AbstractProblem(eqx.Module):
             if group.active:
                 local = system.local(world, group, leaves)
                 pulled, equation = eqx.filter_vmap(self._of_constraint)(local, self.multipliers(u, number))
-                system.add_to(total, group.slots, pulled)
+                if reactions:
+                    system.add_to(total, group.slots, pulled)
                 equations.append(equation.reshape(-1))
         return jnp.concatenate([*(x.reshape(-1) for x in total), *equations])
 
@@ -185,8 +187,14 @@ class AbstractProblem(eqx.Module):
             place = lambda x: self.place(body, data, x)
             return Placed(data, *place(x), jacobian(place, x)[0] if slopes else None)
 
+        def each(group, body, data, x):
+            if group.moves:
+                return group.each(one, body, data, x)
+            nothing, slope = (jnp.zeros((group.count, *(0,) * n), u.dtype) for n in (1, 2))
+            return Placed(data, nothing, nothing, (slope, slope) if slopes else None)
+
         groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
-        return World(rest.bodies, tuple(group.each(one, *parts) for group, *parts in groups), rest.v)
+        return World(rest.bodies, tuple(each(*parts) for parts in groups), rest.v)
 
     def multipliers(self, u: Any, number: int) -> Any:
         """Those of a group of constraints, by instance."""
@@ -202,7 +210,8 @@ class AbstractProblem(eqx.Module):
         return _negative(self.at_work(self.placed(held).force(self.t)))
 
     def _of_constraint(self, held: Local, multiplier: Any) -> tuple[Any, Any]:
-        return held.switched(self.pull(held, multiplier)), held.switched(self.equation(held), multiplier)
+        pulled, equation = self.of_constraint(held, multiplier)
+        return held.switched(pulled), held.switched(equation, multiplier)
 
     def _moved_field(self, field: Field) -> Field:
         return Field(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
@@ -262,13 +271,15 @@ class Instant(AbstractProblem):
         bias = body.bias(placed.q, placed.v, self.system.gravity[0])
         return body.momentum(placed.q, x) - self.at_work(bias)
 
-    def pull(self, held, multiplier):
-        return self.placed(held).constraint_force(self.t, multiplier)
+    def of_constraint(self, held, multiplier):
+        # On all levels the equation's derivative with respect to the unknowns is G.
+        equation, pull = jax.vjp(lambda x: self._equation(self.placed(held), x), held.v)
+        return pull(multiplier)[0], equation
 
-    def equation(self, held):
+    def _equation(self, placed: Local, x: Any) -> Any:
         if self.level is None:
-            return self.placed(held).acceleration_residual(self.t, held.v)
-        return self.placed(held).residual_on(self.level, self.t, held.v)
+            return placed.acceleration_residual(self.t, x)
+        return placed.residual_on(self.level, self.t, x)
 
     def body_block(self, body, placed, x):
         return body.mass_matrix(placed.q)

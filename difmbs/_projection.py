@@ -1,5 +1,6 @@
 """Back onto the constraints: positions first, then velocities, with as little motion as possible."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,16 +10,87 @@ from jax import lax
 
 from ._problems import ACCELERATION, POSITION, VELOCITY
 from ._types import Vector
-from .equations import anew, corrected, solved
+from .equations import anew, corrected, known, solved
 from .system import System
 
 
 class Visited(NamedTuple):
-    """States, and accelerations and multipliers (or corrections) there, one after the other."""
+    """States one after the other, and accelerations and multipliers (or corrections) there."""
 
+    t: Any
     q: Any
     v: Any
     u: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """Corrects q and v on each of the levels, one after the other; on that of accelerations goes ahead instead, by the
+    time `ahead(q, v, v')` (None: not at all).
+
+    One loop, whatever the levels: the equations of motion are compiled once. `push` and `pull` are its tangent and its
+    cotangent from the states that were visited; `system_of(p)` is the system with the parameters p that are
+    differentiated.
+    """
+
+    levels: tuple[int, ...]
+    ahead: Callable[..., Any] | None = None
+
+    def follow(self, system: System, t: Any, q: Vector, v: Vector) -> tuple[tuple[Vector, Vector], Visited | None]:
+        """The last q and v, and all states before."""
+        if not self.levels:
+            return (q, v), None
+
+        def correct(state, level):
+            u, _ = solved(system, *state, level)
+            return self._next(system, *state, level, u), Visited(*state, u)
+
+        (_, q, v), visited = lax.scan(anew(correct), (jnp.asarray(t, q.dtype), q, v), jnp.asarray(self.levels))
+        return (q, v), visited
+
+    def push(self, system_of: Any, p: Any, visited: Visited | None, dp: Any, dstart: Any) -> tuple[Any, Any]:
+        if visited is None:
+            return tuple(dstart[1:]), None
+
+        def one(dstate, row):
+            passed = self._passing(system_of, *row)
+            dnext, du = jax.jvp(passed, (p, *row[0][:3]), (dp, *dstate))[1]
+            return dnext, Visited(*dstate, du)
+
+        (_, dq, dv), dvisited = lax.scan(one, tuple(dstart), (visited, jnp.asarray(self.levels)))
+        return (dq, dv), dvisited
+
+    def pull(self, system_of: Any, p: Any, visited: Visited | None, of_end: Any, of_visited: Any) -> tuple[Any, Any]:
+        """Cotangents of p, and of t, q and v at the start."""
+        zero = jnp.zeros((), of_end[0].dtype)
+        nothing = jax.tree.map(jnp.zeros_like, p), (zero, *of_end)
+        if visited is None:
+            return nothing
+
+        def one(carry, row):
+            (dp, weights), (here, level, own) = carry, row
+            more, *of_state = jax.vjp(self._passing(system_of, here, level), p, *here[:3])[1]((weights, own.u))
+            return (jax.tree.map(jnp.add, dp, more), tuple(map(jnp.add, of_state, own[:3]))), None
+
+        return lax.scan(one, nothing, (visited, jnp.asarray(self.levels), of_visited), reverse=True)[0]
+
+    def _passing(self, system_of: Any, here: Visited, level: Any) -> Callable[..., Any]:
+        """The next state and the accelerations or corrections, as a function of parameters and state."""
+
+        def passing(p, t, q, v):
+            system = system_of(p)
+            u = known(system, t, q, v, level, here.u)
+            return self._next(system, t, q, v, level, u), u
+
+        return passing
+
+    def _next(self, system: System, t: Any, q: Vector, v: Vector, level: Any, u: Vector) -> tuple[Any, Vector, Vector]:
+        x = u[: v.size]
+        if self.ahead is None:
+            return (t, *corrected(system, q, v, level, x))
+        time = jnp.where(level == ACCELERATION, self.ahead(q, v, x), 0)
+        q, v = system.retract(q, time * v), v + time * x
+        return (t + time, *corrected(system, q, v, level, x))
 
 
 @jax.jit
@@ -27,30 +99,7 @@ def settle(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector
 
     Differentiable with respect to everything.
     """
-    return visit(system, t, q, v, (POSITION, VELOCITY))[0] if system.constrained else (q, v)
-
-
-def visit(
-    system: System, t: Any, q: Vector, v: Vector, levels: tuple[int, ...], ahead: Callable[..., Any] | None = None
-) -> tuple[tuple[Vector, Vector], Visited]:
-    """Corrects q and v on each of the levels, one after the other; on that of accelerations goes ahead instead, by the
-    time `ahead(q, v, v')` (None: not at all). Returned are the last state, and all before it.
-
-    One loop, whatever the levels: the equations of motion are compiled once.
-    """
-
-    def correct(state, level):
-        t, q, v = state
-        u, _ = solved(system, t, q, v, level)
-        here, x = Visited(q, v, u), u[: v.size]
-        if ahead is None:
-            return (t, *corrected(system, q, v, level, x)), here
-        time = jnp.where(level == ACCELERATION, ahead(q, v, x), 0)
-        q, v = system.retract(q, time * v), v + time * x
-        return (t + time, *corrected(system, q, v, level, x)), here
-
-    (_, q, v), visited = lax.scan(anew(correct), (jnp.asarray(t, q.dtype), q, v), jnp.asarray(levels))
-    return (q, v), visited
+    return Route((POSITION, VELOCITY)).follow(system, t, q, v)[0] if system.constrained else (q, v)
 
 
 class Start(NamedTuple):
@@ -69,7 +118,7 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 
 def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     """q and v on the constraints."""
-    return judged(system, t, (q, v), visit(system, t, q, v, ROUNDS)[0] if system.constrained else (q, v))
+    return judged(system, t, (q, v), Route(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v))
 
 
 def judged(system: System, t: Any, given: tuple[Vector, Vector], found: tuple[Vector, Vector]) -> Start:

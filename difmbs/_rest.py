@@ -33,11 +33,10 @@ class Rest(AbstractProblem):
     def inertia(self, body, placed, x):
         return self.drag * body.momentum(placed.data, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
-    def pull(self, held, multiplier):
-        return self.placed(held).constraint_force(self.t, multiplier + self._weights(held) * self.equation(held))
-
-    def equation(self, held):
-        return self.placed(held).position_residual(self.t) / self.square
+    def of_constraint(self, held, multiplier):
+        placed = self.placed(held)
+        equation = placed.position_residual(self.t) / self.square
+        return placed.constraint_force(self.t, multiplier + self._weights(held) * equation), equation
 
     def error(self, u, du):
         eps = jnp.finfo(u.dtype).eps

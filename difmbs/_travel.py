@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from ._integrate import Adaptive, Fixed, Trace
 from ._late import Linear, late
 from ._problems import ACCELERATION, POSITION, VELOCITY
-from ._projection import ROUNDS, judged, visit
+from ._projection import ROUNDS, Route, Visited, judged
 from ._replay import Chain, backwards, forwards
 from .equations import split
 from .system import System
@@ -48,12 +48,15 @@ class Travel(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """What derivatives need to know of a run. `outputs`: the states there before they were brought onto constraints."""
+    """What derivatives need to know of a run. `outputs`: the states there before they were brought onto constraints;
+    `start` and `ends`: the states on the way to the start, and from there to what is shown."""
 
     trace: Trace
     outputs: Any
     on: Any
     possible: Any
+    start: Visited | None
+    ends: Visited | None
 
 
 def travel(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> Travel:
@@ -97,34 +100,50 @@ class _Program:
         return results, [*change, *(None for _ in results[len(change) :])]
 
     def _forwards(self, known, moving, dx):
-        operands, record = self._known(known)
-        x = [operands[i] for i in moving]
-        count = sum(i < len(operands) - 3 for i in moving)
-        dy0, first_q, first_v = jax.jvp(lambda *x: self._beginning(operands, moving, x), x, list(dx))[1]
-        chain = self._chain(operands, moving[:count], record)
-        outputs, moments = forwards(chain, tuple(dx[:count]), dy0)
-        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x, self.of_travel.path.u is not None)
-        q, v, u = jax.jvp(end, (record.outputs, *x), (outputs, *dx))[1]
-        return jax.tree.leaves(Path(q, v, u, first_q, first_v, None if record.trace.event is None else moments))
+        chain, method, system, start, record = self._again(known, moving)
+        dp, dstart = tuple(dx[: len(chain.p)]), [jnp.zeros_like(x) for x in start]
+        for i, change in zip(moving[len(dp) :], dx[len(dp) :], strict=True):
+            dstart[i - self.treedef.num_leaves] = change
+        dend, dvisited = _beginning(method, system).push(chain.system_of, chain.p, record.start, dp, dstart)
+        y0 = lambda p, *x: method.step.start(chain.system_of(p), *x)
+        end = split(system, record.trace.y[0])
+        dy0 = jax.jvp(y0, (chain.p, start[0], end, record.start), (dp, dstart[0], dend, dvisited))[1]
+        outputs, moments = forwards(chain, dp, dy0)
+        route = _ending(method, system, self.of_travel.path.u is not None)
+        each = lambda on, *x: route.push(lambda p: chain.system_of(p).switched(on), chain.p, x[0], dp, x[1:])
+        dbegin = jnp.broadcast_to(dstart[0], chain.count)
+        (q, v), dvisited = jax.vmap(each)(record.on, record.ends, dbegin, *split(system, outputs))
+        u = None if self.of_travel.path.u is None else dvisited.u[:, -1]
+        of_path = [None if x is None else x * _sound(record.possible) for x in (q, v, u)]
+        return jax.tree.leaves(Path(*of_path, *split(system, dy0), moments if chain.watched else None))
 
     def _backwards(self, known, moving, weights):
-        operands, record = self._known(known)
-        x = [operands[i] for i in moving]
-        count = sum(i < len(operands) - 3 for i in moving)
+        chain, method, system, start, record = self._again(known, moving)
         fill = lambda shape, weight: jnp.zeros(shape.shape, shape.dtype) if weight is None else weight
         shapes, structure = jax.tree.flatten(self.of_travel.path)
         wanted = jax.tree.unflatten(structure, [weight is not None for weight in weights]).u is True
         weight = jax.tree.unflatten(structure, map(fill, shapes, weights))
-        chain = self._chain(operands, moving[:count], record)
-        end = lambda outputs, *x: self._ending(operands, moving, record, outputs, x, wanted)
-        outputs, *at_end = jax.vjp(end, record.outputs, *x)[1]((weight.q, weight.v, weight.u if wanted else None))
-        moments = jnp.zeros(0, outputs.dtype) if weight.moments is None else weight.moments
-        on_the_way, dy0 = backwards(chain, outputs, moments)
-        at_start = jax.vjp(lambda *x: self._beginning(operands, moving, x), *x)[1](
-            (dy0, weight.first_q, weight.first_v)
-        )
-        total = [a + b for a, b in zip(at_start, at_end, strict=True)]
-        return [*(a + b for a, b in zip(total, on_the_way, strict=False)), *total[count:]]
+        q, v, u = (None if x is None else x * _sound(record.possible) for x in weight[:3])
+        route = _ending(method, system, wanted)
+        ends = jax.tree.map(lambda x: x[:, : len(route.levels)], record.ends) if route.levels else None
+        of_ends = jax.tree.map(jnp.zeros_like, ends)
+        if wanted:
+            of_ends = of_ends._replace(u=of_ends.u.at[:, -1].set(u))
+        each = lambda on, *x: route.pull(lambda p: chain.system_of(p).switched(on), chain.p, *x)
+        dp, (dbegin, *core) = jax.vmap(each)(record.on, ends, (q, v), of_ends)
+        dp, dbegin = jax.tree.map(lambda x: jnp.sum(x, axis=0), (dp, dbegin))
+        rest = jnp.zeros((chain.count, record.outputs.shape[1] - q.shape[1] - v.shape[1]), q.dtype)
+        moments = jnp.zeros(0, q.dtype) if weight.moments is None else weight.moments
+        more, dy0 = backwards(chain, jnp.concatenate([*core, rest], axis=1), moments)
+        dp = jax.tree.map(jnp.add, dp, more)
+        first = jnp.concatenate([weight.first_q, weight.first_v])
+        y0 = lambda p, *x: method.step.start(chain.system_of(p), *x)
+        _, pull = jax.vjp(y0, chain.p, start[0], split(system, record.trace.y[0]), record.start)
+        more, sooner, of_end, of_visited = pull(dy0.at[: first.size].add(first))
+        dp = jax.tree.map(jnp.add, dp, more)
+        more, of_start = _beginning(method, system).pull(chain.system_of, chain.p, record.start, of_end, of_visited)
+        of_start = (of_start[0] + dbegin + sooner, *of_start[1:])
+        return [*map(jnp.add, dp, more), *(of_start[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
 
     def _parts(self, operands):
         return eqx.combine(jax.tree.unflatten(self.treedef, list(operands)), self.rest)
@@ -134,35 +153,33 @@ class _Program:
         replaced = dict(zip(moving, x, strict=True))
         return self._parts([replaced.get(i, operand) for i, operand in enumerate(operands)])
 
-    def _known(self, known):
+    def _again(self, known, moving):
+        """The chain of steps, method, system and start of a run that is known, and its record."""
         count = self.treedef.num_leaves
-        return known[:count], jax.tree.unflatten(jax.tree.structure(self.of_record), known[count:])
-
-    def _chain(self, operands, moving, record):
-        method = self._parts(operands)[0]
-        return Chain(
-            method, lambda p: self._moved(operands, moving, p)[1], record.trace, tuple(operands[i] for i in moving)
-        )
-
-    def _beginning(self, operands, moving, x):
-        method, system, *start = self._moved(operands, moving, x)
-        y0 = _begun(method, system, *start)
-        return y0, *split(system, y0)
-
-    def _ending(self, operands, moving, record, outputs, x, wanted):
-        method, system, begin, *_ = self._moved(operands, moving, x)
-        return _ended(method, system, begin, outputs, record.on, record.possible, wanted)
+        operands, record = known[:count], jax.tree.unflatten(jax.tree.structure(self.of_record), known[count:])
+        method, system, *start = self._parts(operands)
+        moving = moving[: sum(i < count - 3 for i in moving)]
+        system_of = lambda p: self._moved(operands, moving, p)[1]
+        return Chain(method, system_of, record.trace, tuple(operands[i] for i in moving)), method, system, start, record
 
     def _gone(self, method, system, start, record):
-        y0 = _begun(method, system, *start)
-        first = judged(system, start[0], tuple(start[1:]), split(system, y0))
+        begin, *given = start
+        end, visited = _beginning(method, system).follow(system, *start)
+        y0 = method.step.start(system, begin, end, visited)
+        first = judged(system, begin, tuple(given), split(system, y0))
         run = method.run(system, y0, record)
-        ends = _ended(method, system, start[0], run.outputs, run.on, first.possible, self.of_travel.path.u is not None)
+        # Once for all outputs that will be read, each of which would compile the equations of motion.
+        route = _ending(method, system, self.of_travel.path.u is not None)
+        times = begin - method.t0 + jnp.asarray(method.outputs, y0.dtype)
+        each = lambda on, *x: route.follow(system.switched(on), *x)
+        (q, v), ends = jax.vmap(each)(run.on, times, *split(system, run.outputs))
+        u = None if self.of_travel.path.u is None else ends.u[:, -1]
+        of_path = [None if x is None else x * _sound(first.possible) for x in (q, v, u)]
         gone = Travel(
-            Path(*ends, first.q, first.v, run.moments), run.on, first.moved, first.turned, first.possible, run.steps,
+            Path(*of_path, first.q, first.v, run.moments), run.on, first.moved, first.turned, first.possible, run.steps,
             run.rejected, run.iterations, run.status, run.time,
         )  # fmt: skip
-        return gone, _Record(run.trace, run.outputs, run.on, first.possible)
+        return gone, _Record(run.trace, run.outputs, run.on, first.possible, visited, ends)
 
     @staticmethod
     def _flat(results, shapes):
@@ -170,29 +187,20 @@ class _Program:
         return [jnp.asarray(x, s.dtype) for x, s in pairs]
 
 
-def _begun(method: Any, system: System, begin: Any, q: Any, v: Any) -> Any:
-    """The state in which the time loop starts."""
-    return method.step.start(system, begin, q, v, ROUNDS if system.constrained else ())
+def _beginning(method: Any, system: System) -> Route:
+    """To where the time loop starts."""
+    return method.step.route(ROUNDS if system.constrained else ())
 
 
-def _ended(
-    method: Any, system: System, begin: Any, outputs: Any, on: Any, possible: Any, wanted: bool
-) -> tuple[Any, Any, Any]:
-    """Coordinates and velocity coordinates at the outputs, from the states there, and if `wanted` accelerations and
-    multipliers: once for all outputs that will be read, each of which would compile the equations of motion."""
+def _ending(method: Any, system: System, wanted: bool) -> Route:
+    """From the states at the outputs to what is shown of them; `wanted`: with accelerations and multipliers."""
     between = system.constrained and not method.on_grid and method.step.on_constraints
-    levels = (POSITION, VELOCITY) * between + (ACCELERATION,) * wanted
-    q, v = split(system, outputs)
-    # A product, so that derivatives are not numbers either.
-    known = jnp.where(possible, 1, jnp.nan)
-    if not levels:
-        return q * known, v * known, None
+    return Route((POSITION, VELOCITY) * between + (ACCELERATION,) * wanted)
 
-    def end(on, t, q, v):
-        (q, v), visited = visit(system.switched(on), t, q, v, levels)
-        return q * known, v * known, visited.u[-1] * known if wanted else None
 
-    return jax.vmap(end)(on, begin - method.t0 + jnp.asarray(method.outputs, q.dtype), q, v)
+def _sound(possible: Any) -> Any:
+    """A factor for what can only be known if there is a start: so derivatives are not numbers either."""
+    return jnp.where(possible, 1, jnp.nan)
 
 
 def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, _Record]:
@@ -210,7 +218,11 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(steps // method.spacing(size) + 2, size)
     trace = Trace(number(steps), number(steps), states, number(outputs), count(outputs), count(), *happened)
-    return Travel(path, on, *going), _Record(trace, number(outputs, size), on, flag())
+    unknowns = v.size + structure.multiplier_count
+    visited = lambda *rows: Visited(number(*rows), *(number(*rows, n) for n in (q.size, v.size, unknowns)))
+    beginning, ending = (len(route.levels) for route in (_beginning(method, system), _ending(method, system, known)))
+    rows = visited(beginning) if beginning else None, visited(outputs, ending) if ending else None
+    return Travel(path, on, *going), _Record(trace, number(outputs, size), on, flag(), *rows)
 
 
 def _refuse(operands, moving, changes):

@@ -56,10 +56,15 @@ def solved(system: System, t: Any, q: Vector, v: Vector, level: Any = None) -> t
     """
     problem = _problem(system, t, q, v, level)
     nothing = jnp.zeros(problem.layout.unknowns, q.dtype)
-    inverse, right = problem.inverse(nothing), problem.still.residual(nothing)
+    inverse, right = problem.inverse(nothing), problem.still.residual(nothing, reactions=False)
     z, inverse = checkpoint_name((-inverse.solve(right), inverse), "solved")
     u = implicit(residual_of, z, inverse, problem)
     return u, jnp.all(jnp.isfinite(right))
+
+
+def known(system: System, t: Any, q: Vector, v: Vector, level: Any, u: Vector) -> Vector:
+    """What `solved` found, with its derivative."""
+    return _problem(system, t, q, v, level).attached(u)
 
 
 anew = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.save_only_these_names("solved"))

@@ -141,8 +141,11 @@ class Later(AbstractOneStep):
     def at(begin, y):
         return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
 
-    def start(self, system, t, q, v, levels=()):
-        return self.at(t, self.inner.start(system, t, q, v, levels))
+    def route(self, levels=()):
+        return self.inner.route(levels)
+
+    def start(self, system, t, end, visited):
+        return self.at(t, self.inner.start(system, t, end, visited))
 
     def size(self, system):
         return self.inner.size(system) + 1

@@ -11,8 +11,8 @@ import numpy as np
 from jax import lax
 
 from .._newton import newton
-from .._problems import ACCELERATION, AbstractProblem
-from .._projection import settle, visit
+from .._problems import AbstractProblem
+from .._projection import Visited, settle
 from .._status import Status
 from ..system import System
 
@@ -145,15 +145,13 @@ class EndOfStep(AbstractProblem):
     def inertia(self, body, placed, x):
         return body.momentum(placed.q, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
-    def pull(self, held, multiplier):
-        return self.placed(held).constraint_force(self.t, multiplier)
-
-    def equation(self, held):
+    def of_constraint(self, held, multiplier):
+        (position, velocity), pulled = self.placed(held).reaction(self.t, multiplier)
         # Divided so that the derivative with respect to the accelerations is G, whatever the step size.
-        placed, c = self.placed(held), self.coefficients
+        c = self.coefficients
         if self.on_velocity or held.law.on_velocity:
-            return placed.velocity_residual(self.t) / (c.gain * c.gamma * self.h)
-        return placed.position_residual(self.t) / (c.gain * c.beta * self.h**2)
+            return pulled, velocity / (c.gain * c.gamma * self.h)
+        return pulled, position / (c.gain * c.beta * self.h**2)
 
     def error(self, u, du):
         c, h = self.coefficients, self.h
@@ -171,15 +169,18 @@ def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
     return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
 
 
-def start(solver: AbstractNewmark, system: System, t: Any, q: Any, v: Any, h: Any, levels: tuple[int, ...] = ()) -> Any:
-    """The state at the start, with accelerations and multipliers that agree with the equations of motion, after
-    corrections on these levels; h is the size of the first step, 0 if it is not known."""
-    ahead = (lambda *_: h / 8) if h else _moment
-    _, visited = visit(system, t, q, v, (*levels, ACCELERATION, ACCELERATION), ahead)
-    q, v, u = (x[-2] for x in visited)
+def ahead(h: Any) -> Any:
+    """How far apart the two states are from which a start is made; h is the size of the first step, 0 if unknown."""
+    return (lambda *_: h / 8) if h else _moment
+
+
+def start(solver: AbstractNewmark, system: System, h: Any, visited: Visited) -> Any:
+    """The state at the last but one of the states visited, with accelerations and multipliers that agree with the
+    equations of motion there."""
+    _, q, v, u = (x[-2] for x in visited)
     acceleration = u[: v.size]
     # To first order, which is enough: without any drift the first accelerations are of first order.
-    jerk = (visited.u[-1, : v.size] - acceleration) / ahead(q, v, acceleration)
+    jerk = (visited.u[-1, : v.size] - acceleration) / ahead(h)(q, v, acceleration)
     parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
     accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)
     own, drift = (jnp.concatenate([x.reshape(-1) for x in y]) for y in (accelerations, jerks))

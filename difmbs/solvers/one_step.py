@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from .._problems import ACCELERATION, POSITION, VELOCITY
-from .._projection import settle, visit
+from .._projection import Route, Visited, settle
 from .._status import Status
 from ..equations import anew, corrected, derivative, solved, split
 from ..system import System
@@ -68,9 +68,13 @@ class AbstractOneStep(eqx.Module):
         """The time for forces and constraints."""
         return t
 
-    def start(self, system: System, t: Any, q: Any, v: Any, levels: tuple[int, ...] = ()) -> Any:
-        """The state at the start, after corrections of q and v on these levels of the constraints."""
-        return jnp.concatenate(visit(system, t, q, v, levels)[0] if levels else (q, v))
+    def route(self, levels: tuple[int, ...] = ()) -> Route:
+        """The way from given q and v to a start: corrections on these levels of the constraints first."""
+        return Route(levels)
+
+    def start(self, system: System, t: Any, end: tuple[Any, Any], visited: Visited | None) -> Any:
+        """The state at the start, after the route."""
+        return jnp.concatenate(end)
 
     def size(self, system: System) -> int:
         """Of the state."""
@@ -316,8 +320,11 @@ class Implicit(AbstractOneStep):
         on_velocity = self.solver.on_velocity
         return self.varying or not on_velocity, self.varying or on_velocity
 
-    def start(self, system, t, q, v, levels=()):
-        return newmark.start(self.solver, system, t, q, v, self.first, levels)
+    def route(self, levels=()):
+        return Route((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
+
+    def start(self, system, t, end, visited):
+        return newmark.start(self.solver, system, self.first, visited)
 
     def size(self, system):
         structure = system.structure
