@@ -18,7 +18,7 @@ from ._frames import AbstractPort, Marker
 from ._index import Index
 from .bodies import AbstractBody
 from .connectors._connector import AbstractConnector
-from .linalg import jacobian
+from .linalg import jacobian, matrices
 from .sensors import AbstractSensor
 
 Leaves = tuple[Any, ...]
@@ -197,7 +197,15 @@ class Local(eqx.Module):
 
     def constraint_jacobian(self, t) -> tuple[Any, ...]:
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
-        return tuple(jacobian(lambda *v: self.at(self.q, v).velocity_residual(t), *self.v))
+        return tuple(matrices(lambda *v: self._moved(t, v), *self.v))
+
+    def _moved(self, t, v):
+        """G v."""
+        config, other = self.config(), self.at(self.q, v)
+        if self.law.on_velocity:
+            return jax.jvp(lambda x: self.law.residual(t, config, x), (self.flow(),), (other.flow(),))[1]
+        still = self._still()
+        return jax.jvp(lambda x: self.law.residual(t, x, still), (config,), (other.config_rate(),))[1]
 
     def constraint_force(self, t, multiplier) -> tuple[Any, ...]:
         """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""

@@ -74,7 +74,9 @@ class Fixed(eqx.Module):
     dt: float = eqx.field(static=True)
     outputs: tuple[float, ...] = eqx.field(static=True)
 
-    def run(self, system: System, y0: Any, record: bool) -> Run:
+    looks: ClassVar[bool] = False
+
+    def run(self, system: System, y0: Any, record: bool, seen: None = None) -> Run:
         times, index, on_grid = self._grid()
         count = len(times) - 1
         every = self.spacing(y0.size)
@@ -195,6 +197,48 @@ class Grid(eqx.Module):
         return ~lost, t1, self.t0 + (done + 1) * self.dt, jnp.asarray(False), None, problem
 
 
+LOOKS = 17
+"""So often the equations of motion are evaluated to find the fastest vibration."""
+
+
+class Look(NamedTuple):
+    """The power method for the fastest vibration about a state. Two applications turn it by 180 degrees.
+
+    First of all the slope at the state itself, in the same loop: the equations of motion are compiled once.
+    """
+
+    still: Any
+    direction: Any
+    before: Any
+    growth: Any
+
+    @classmethod
+    def start(cls, y: Any) -> "Look":
+        zero = jnp.zeros((), y.dtype)
+        return cls(jnp.zeros_like(y), jnp.cos(1 + 2.3 * jnp.arange(y.size, dtype=y.dtype)) / y.size**0.5, zero, zero)
+
+    def point(self, i: Any, y: Any) -> Any:
+        """Where to evaluate the slope."""
+        return jnp.where(i == 0, y, y + _little(y) * self.direction)
+
+    def after(self, i: Any, y: Any, slope: Any) -> "Look":
+        still = jnp.where(i == 0, slope, self.still)
+        change = (slope - still) / _little(y)
+        size = jnp.sqrt(jnp.sum(change**2))
+        return Look(
+            still, jnp.where(size > 0, change / jnp.where(size > 0, size, 1), self.direction), self.growth, size
+        )
+
+    def longest(self, reach: float) -> Any:
+        """The step in which it turns by this angle."""
+        rate = jnp.sqrt(self.before * self.growth)
+        return jnp.where(rate > 0, reach / jnp.where(rate > 0, rate, 1), jnp.inf)
+
+
+def _little(y: Any) -> Any:
+    return jnp.finfo(y.dtype).eps ** 0.5 * (1 + jnp.max(jnp.abs(y)))
+
+
 class Adaptive(eqx.Module):
     """Steps whose size a controller chooses, and which events cut off."""
 
@@ -214,8 +258,14 @@ class Adaptive(eqx.Module):
     def spacing(self, size: int) -> int:
         return spacing(self.max_steps, size)
 
-    def run(self, system: System, y0: Any, record: bool) -> Run:
-        start = self._start(system, y0, record)
+    @property
+    def looks(self) -> bool:
+        """Whether it looks around at the start."""
+        return not isinstance(self.controller, Grid) and bool(np.isfinite(self.step.reach))
+
+    def run(self, system: System, y0: Any, record: bool, seen: Look | None = None) -> Run:
+        """`seen`: what is around the start, if that is known."""
+        start = self._start(system, y0, record, seen)
         wanted = jnp.asarray(self.outputs, y0.dtype)
         watched = bool(system.structure.events)
 
@@ -248,9 +298,9 @@ class Adaptive(eqx.Module):
             trace = Trace(starts, sizes, states, wanted, index, jnp.sum(wanted <= s.end), *of_events)
         return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
-    def _start(self, system: System, y0: Any, record: bool) -> "_State":
+    def _start(self, system: System, y0: Any, record: bool, seen: Look | None) -> "_State":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
-        slope, longest = self._look_around(system, t0, y0)
+        slope, longest = self._look_around(system, t0, y0, seen)
         first = self._cautious(slope, y0) if system.constrained else None
         tnext, controller = self.controller.init(TERM, t0, t1, y0, first, system, self._slope, self.step.error_order)
         memory = self.step.begin(system, t0, tnext - t0, y0)
@@ -349,31 +399,19 @@ class Adaptive(eqx.Module):
         ahead = knots - self.step.clock(t, s.y1)
         return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
-    def _look_around(self, system: System, t0: Any, y0: Any) -> tuple[Any, Any]:
+    def _look_around(self, system: System, t0: Any, y0: Any, seen: Look | None) -> tuple[Any, Any]:
         """The slope at the start, and the step in which the fastest vibration about it turns as far as the method can
-        follow.
-        """
-        endless = jnp.full_like(t0, jnp.inf)
+        follow."""
         if isinstance(self.controller, Grid):
-            return None, endless
-        if not np.isfinite(self.step.reach):
-            return self.step.slope(t0, y0, system), endless
-        little = jnp.finfo(y0.dtype).eps ** 0.5 * (1 + jnp.max(jnp.abs(y0)))
-
-        def again(i, carry):
-            # By the power method, two applications of which turn a vibration by 180 degrees. First of all the slope
-            # itself, in the same loop: the equations of motion are compiled once.
-            still, direction, _, growth = carry
-            slope = self.step.slope(t0, jnp.where(i == 0, y0, y0 + little * direction), system)
-            still = jnp.where(i == 0, slope, still)
-            change = (slope - still) / little
-            size = jnp.sqrt(jnp.sum(change**2))
-            return still, jnp.where(size > 0, change / jnp.where(size > 0, size, 1), direction), growth, size
-
-        direction = jnp.cos(1 + 2.3 * jnp.arange(y0.size, dtype=y0.dtype)) / y0.size**0.5
-        still, _, before, growth = lax.fori_loop(0, 17, again, (jnp.zeros_like(y0), direction, 0 * t0, 0 * t0))
-        rate = jnp.sqrt(before * growth)
-        return still, jnp.where(rate > 0, self.step.reach / jnp.where(rate > 0, rate, 1), jnp.inf)
+            return None, jnp.full_like(t0, jnp.inf)
+        if not self.looks:
+            return self.step.slope(t0, y0, system), jnp.full_like(t0, jnp.inf)
+        if seen is None:
+            look = lambda i, seen: seen.after(i, y0, self.step.slope(t0, seen.point(i, y0), system))
+            seen = lax.fori_loop(0, LOOKS, look, Look.start(y0))
+        return jnp.concatenate([seen.still, jnp.zeros(y0.size - seen.still.size, y0.dtype)]), seen.longest(
+            self.step.reach
+        )
 
     def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""

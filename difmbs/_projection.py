@@ -10,7 +10,7 @@ from jax import lax
 
 from ._problems import ACCELERATION, POSITION, VELOCITY
 from ._types import Vector
-from .equations import anew, corrected, known, solved
+from .equations import anew, corrected, solved
 from .system import System
 
 
@@ -27,68 +27,32 @@ class Visited(NamedTuple):
 class Route:
     """Corrects q and v on each of the levels, one after the other; on that of accelerations goes ahead instead, by the
     time `ahead(q, v, v')` (None: not at all).
-
-    One loop, whatever the levels: the equations of motion are compiled once. `push` and `pull` are its tangent and its
-    cotangent from the states that were visited; `system_of(p)` is the system with the parameters p that are
-    differentiated.
     """
 
     levels: tuple[int, ...]
     ahead: Callable[..., Any] | None = None
 
     def follow(self, system: System, t: Any, q: Vector, v: Vector) -> tuple[tuple[Vector, Vector], Visited | None]:
-        """The last q and v, and all states before."""
+        """The last q and v, and all states before. One loop: the equations of motion are compiled once."""
         if not self.levels:
             return (q, v), None
 
         def correct(state, level):
-            u, _ = solved(system, *state, level)
-            return self._next(system, *state, level, u), Visited(*state, u)
+            t, q, v = state
+            u, _ = solved(system, t, q, v, level)
+            return self.after(system, t, q, v, u, level, level == ACCELERATION), Visited(t, q, v, u)
 
         (_, q, v), visited = lax.scan(anew(correct), (jnp.asarray(t, q.dtype), q, v), jnp.asarray(self.levels))
         return (q, v), visited
 
-    def push(self, system_of: Any, p: Any, visited: Visited | None, dp: Any, dstart: Any) -> tuple[Any, Any]:
-        if visited is None:
-            return tuple(dstart[1:]), None
-
-        def one(dstate, row):
-            passed = self._passing(system_of, *row)
-            dnext, du = jax.jvp(passed, (p, *row[0][:3]), (dp, *dstate))[1]
-            return dnext, Visited(*dstate, du)
-
-        (_, dq, dv), dvisited = lax.scan(one, tuple(dstart), (visited, jnp.asarray(self.levels)))
-        return (dq, dv), dvisited
-
-    def pull(self, system_of: Any, p: Any, visited: Visited | None, of_end: Any, of_visited: Any) -> tuple[Any, Any]:
-        """Cotangents of p, and of t, q and v at the start."""
-        zero = jnp.zeros((), of_end[0].dtype)
-        nothing = jax.tree.map(jnp.zeros_like, p), (zero, *of_end)
-        if visited is None:
-            return nothing
-
-        def one(carry, row):
-            (dp, weights), (here, level, own) = carry, row
-            more, *of_state = jax.vjp(self._passing(system_of, here, level), p, *here[:3])[1]((weights, own.u))
-            return (jax.tree.map(jnp.add, dp, more), tuple(map(jnp.add, of_state, own[:3]))), None
-
-        return lax.scan(one, nothing, (visited, jnp.asarray(self.levels), of_visited), reverse=True)[0]
-
-    def _passing(self, system_of: Any, here: Visited, level: Any) -> Callable[..., Any]:
-        """The next state and the accelerations or corrections, as a function of parameters and state."""
-
-        def passing(p, t, q, v):
-            system = system_of(p)
-            u = known(system, t, q, v, level, here.u)
-            return self._next(system, t, q, v, level, u), u
-
-        return passing
-
-    def _next(self, system: System, t: Any, q: Vector, v: Vector, level: Any, u: Vector) -> tuple[Any, Vector, Vector]:
+    def after(
+        self, system: System, t: Any, q: Vector, v: Vector, u: Vector, level: Any, goes: Any
+    ) -> tuple[Any, Vector, Vector]:
+        """The next state; `goes`: whether it is ahead."""
         x = u[: v.size]
         if self.ahead is None:
             return (t, *corrected(system, q, v, level, x))
-        time = jnp.where(level == ACCELERATION, self.ahead(q, v, x), 0)
+        time = jnp.where(goes, self.ahead(q, v, x), 0)
         q, v = system.retract(q, time * v), v + time * x
         return (t + time, *corrected(system, q, v, level, x))
 

@@ -7,7 +7,6 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from ._arguments import (
     check_number,
@@ -21,7 +20,6 @@ from ._arguments import (
 )
 from ._integrate import Adaptive, Fixed, Grid
 from ._parameters import Path
-from ._projection import meets
 from ._status import Status
 from ._travel import travel
 from ._types import Params
@@ -29,9 +27,6 @@ from .equations import named, split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step
 from .system import System
-
-_DRIFT = 1e-4
-"""By so much, relative to all that moves, constraints may be violated."""
 
 
 def simulate(
@@ -109,12 +104,10 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     gone = travel(method, system, method.t0, *system.initial_state())
     t = jnp.asarray(times, system.gravity.dtype)
     q, v, on, code, reached = gone.path.q, gone.path.v, gone.on, gone.status, gone.time
-    if system.constrained:
-        kept = _kept(method, system, on, t, q, v)
-        drifted = jnp.any(~kept) & ((code == Status.ok.value) | (code == Status.event.value))
-        code = jnp.where(drifted, Status.constraint_drift.value, code)
-        before = jnp.max(jnp.where(jnp.cumprod(kept), t, method.t0))
-        reached = jnp.where(drifted, before, reached)
+    drifted = jnp.any(~gone.kept) & ((code == Status.ok.value) | (code == Status.event.value))
+    code = jnp.where(drifted, Status.constraint_drift.value, code)
+    before = jnp.max(jnp.where(jnp.cumprod(gone.kept), t, method.t0))
+    reached = jnp.where(drifted, before, reached)
     stats = dict(
         steps=gone.steps,
         rejected=gone.rejected,
@@ -126,19 +119,6 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     code = jnp.where(gone.possible, code, Status.inconsistent_start.value)
     known = None if gone.path.u is None else jax.vmap(lambda *x: named(system, *x))(t, q, v, gone.path.u)
     return Solution(system, t, q, v, code, stats, on, gone.path.moments, known)
-
-
-def _kept(method: Fixed | Adaptive, system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
-    """At each output, whether the constraints are met on the levels where they are held; true of missing outputs."""
-    q, v = lax.stop_gradient((q, v))
-    missing = ~jnp.all(jnp.isfinite(q), axis=-1, keepdims=True)
-    # Compared with the largest position until then, and with the speed that would lead so far within the run.
-    size = lax.cummax(jnp.max(jnp.where(missing, 0, jnp.abs(q)), axis=1))
-    size = jnp.maximum(size, jnp.finfo(q.dtype).eps ** 0.5)
-    speed = size / (method.t1 - method.t0) + jnp.max(jnp.where(missing, 0, jnp.abs(v)))
-    levels = zip((size, speed), method.step.held, strict=True)
-    limits = [_DRIFT * x if held else jnp.full_like(x, jnp.inf) for x, held in levels]
-    return missing[:, 0] | jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

@@ -1,7 +1,8 @@
 """From a start to the states at all outputs, as one function that JAX traces late, with its derivatives.
 
 The start is brought onto the constraints, the time loop runs, and what is between steps is brought back onto the
-constraints. Differentiated, the loop records its steps; the derivatives of the three parts are chained by hand.
+constraints. Differentiated, the loop records its steps, and the rest the states it visits (`_walk`); the derivatives of
+the three parts are chained by hand.
 """
 
 import dataclasses
@@ -10,14 +11,19 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 
-from ._integrate import Adaptive, Fixed, Trace
+from ._integrate import LOOKS, Adaptive, Fixed, Look, Trace
 from ._late import Linear, late
 from ._problems import ACCELERATION, POSITION, VELOCITY
-from ._projection import ROUNDS, Route, Visited, judged
+from ._projection import ROUNDS, Visited, meets
 from ._replay import Chain, backwards, forwards
-from .equations import split
+from ._walk import Visit, Walk, at, put
+from .equations import known, solved, split
 from .system import System
+
+_DRIFT = 1e-4
+"""By so much, relative to all that moves, constraints may be violated."""
 
 
 class Path(NamedTuple):
@@ -33,13 +39,15 @@ class Path(NamedTuple):
 
 
 class Travel(NamedTuple):
-    """`moved` and `turned`: by how much the start differs from what was given; `possible`: whether there is one."""
+    """`moved` and `turned`: by how much the start differs from what was given; `possible`: whether there is one;
+    `kept`: at each output, whether constraints are met on the levels where they are held, true of missing outputs."""
 
     path: Path
     on: Any
     moved: Any
     turned: Any
     possible: Any
+    kept: Any
     steps: Any
     rejected: Any
     iterations: Any
@@ -48,15 +56,13 @@ class Travel(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """What derivatives need to know of a run. `outputs`: the states there before they were brought onto constraints;
-    `start` and `ends`: the states on the way to the start, and from there to what is shown."""
+    """What derivatives need to know of a run. `on`: the switches at start and outputs; `visited`: states on the way to
+    the start, and from the states at the outputs to what is shown."""
 
     trace: Trace
-    outputs: Any
     on: Any
     possible: Any
-    start: Visited | None
-    ends: Visited | None
+    visited: Visited | None
 
 
 def travel(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> Travel:
@@ -100,50 +106,70 @@ class _Program:
         return results, [*change, *(None for _ in results[len(change) :])]
 
     def _forwards(self, known, moving, dx):
-        chain, method, system, start, record = self._again(known, moving)
-        dp, dstart = tuple(dx[: len(chain.p)]), [jnp.zeros_like(x) for x in start]
+        again = self._again(known, moving)
+        chain, walk, record = again.chain, again.walk, again.record
+        dp = tuple(dx[: len(chain.p)])
+        dstart = [jnp.zeros_like(x) for x in again.start]
         for i, change in zip(moving[len(dp) :], dx[len(dp) :], strict=True):
             dstart[i - self.treedef.num_leaves] = change
-        dend, dvisited = _beginning(method, system).push(chain.system_of, chain.p, record.start, dp, dstart)
-        y0 = lambda p, *x: method.step.start(chain.system_of(p), *x)
-        end = split(system, record.trace.y[0])
-        dy0 = jax.jvp(y0, (chain.p, start[0], end, record.start), (dp, dstart[0], dend, dvisited))[1]
-        outputs, moments = forwards(chain, dp, dy0)
-        route = _ending(method, system, self.of_travel.path.u is not None)
-        each = lambda on, *x: route.push(lambda p: chain.system_of(p).switched(on), chain.p, x[0], dp, x[1:])
-        dbegin = jnp.broadcast_to(dstart[0], chain.count)
-        (q, v), dvisited = jax.vmap(each)(record.on, record.ends, dbegin, *split(system, outputs))
-        u = None if self.of_travel.path.u is None else dvisited.u[:, -1]
-        of_path = [None if x is None else x * _sound(record.possible) for x in (q, v, u)]
-        return jax.tree.leaves(Path(*of_path, *split(system, dy0), moments if chain.watched else None))
+
+        def visit(carry, what):
+            dstations, dvisited = carry
+            dstate, here = at(dstations, what.station), at(record.visited, what.number)
+            dnext, du = jax.jvp(again.passing(here, what), (chain.p, *here[:3]), (dp, *dstate))[1]
+            return put(dstations, what.station, dnext), put(dvisited, what.number, Visited._make((*dstate, du)))
+
+        def between(carry):
+            (dt, *dcore), dvisited = carry
+            dparts = dp, dstart[0], tuple(x[0] for x in dcore), again.to_start(dvisited)
+            dy0 = jax.jvp(again.starting, again.parts, dparts)[1]
+            outputs, moments = forwards(chain, dp, dy0)
+            dcore = _behind(dcore, split(again.system, outputs))
+            return ((jnp.full_like(dt, dstart[0]), *dcore), dvisited), (dy0, moments)
+
+        carry = _stations(dstart, chain.count), jax.tree.map(jnp.zeros_like, record.visited)
+        ((_, q, v), dvisited), (dy0, moments) = walk.go(visit, between, carry)
+        first_q, first_v = split(again.system, dy0)
+        q, v, u = _sound(record.possible, q[1:], v[1:], dvisited.u[walk.last] if self.shown else None)
+        return jax.tree.leaves(Path(q, v, u, first_q, first_v, moments if chain.watched else None))
 
     def _backwards(self, known, moving, weights):
-        chain, method, system, start, record = self._again(known, moving)
+        again = self._again(known, moving)
+        chain, walk, record = again.chain, again.walk, again.record
         fill = lambda shape, weight: jnp.zeros(shape.shape, shape.dtype) if weight is None else weight
         shapes, structure = jax.tree.flatten(self.of_travel.path)
-        wanted = jax.tree.unflatten(structure, [weight is not None for weight in weights]).u is True
+        shown = jax.tree.unflatten(structure, [weight is not None for weight in weights]).u is True
         weight = jax.tree.unflatten(structure, map(fill, shapes, weights))
-        q, v, u = (None if x is None else x * _sound(record.possible) for x in weight[:3])
-        route = _ending(method, system, wanted)
-        ends = jax.tree.map(lambda x: x[:, : len(route.levels)], record.ends) if route.levels else None
-        of_ends = jax.tree.map(jnp.zeros_like, ends)
-        if wanted:
-            of_ends = of_ends._replace(u=of_ends.u.at[:, -1].set(u))
-        each = lambda on, *x: route.pull(lambda p: chain.system_of(p).switched(on), chain.p, *x)
-        dp, (dbegin, *core) = jax.vmap(each)(record.on, ends, (q, v), of_ends)
-        dp, dbegin = jax.tree.map(lambda x: jnp.sum(x, axis=0), (dp, dbegin))
-        rest = jnp.zeros((chain.count, record.outputs.shape[1] - q.shape[1] - v.shape[1]), q.dtype)
-        moments = jnp.zeros(0, q.dtype) if weight.moments is None else weight.moments
-        more, dy0 = backwards(chain, jnp.concatenate([*core, rest], axis=1), moments)
-        dp = jax.tree.map(jnp.add, dp, more)
-        first = jnp.concatenate([weight.first_q, weight.first_v])
-        y0 = lambda p, *x: method.step.start(chain.system_of(p), *x)
-        _, pull = jax.vjp(y0, chain.p, start[0], split(system, record.trace.y[0]), record.start)
-        more, sooner, of_end, of_visited = pull(dy0.at[: first.size].add(first))
-        dp = jax.tree.map(jnp.add, dp, more)
-        more, of_start = _beginning(method, system).pull(chain.system_of, chain.p, record.start, of_end, of_visited)
-        of_start = (of_start[0] + dbegin + sooner, *of_start[1:])
-        return [*map(jnp.add, dp, more), *(of_start[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
+        q, v, u = _sound(record.possible, *weight[:3])
+
+        def visit(carry, what):
+            dp, stations, own = carry
+            here, (*of_state, of_u) = at(record.visited, what.number), at(own, what.number)
+            pull = jax.vjp(again.passing(here, what), chain.p, *here[:3])[1]
+            more, *before = pull((at(stations, what.station), of_u))
+            before = tuple(map(jnp.add, before, of_state))
+            return jax.tree.map(jnp.add, dp, more), put(stations, what.station, before), own
+
+        def between(carry):
+            dp, (t, *core), own = carry
+            rest = jnp.zeros((chain.count, record.trace.y.shape[1] - sum(x.shape[1] for x in core)), t.dtype)
+            moments = jnp.zeros(0, t.dtype) if weight.moments is None else weight.moments
+            more, dy0 = backwards(chain, jnp.concatenate([*(x[1:] for x in core), rest], axis=1), moments)
+            first = jnp.concatenate([weight.first_q, weight.first_v])
+            of_p, begin, end, on_the_way = jax.vjp(again.starting, *again.parts)[1](dy0.at[: first.size].add(first))
+            dp = tuple(a + b + c for a, b, c in zip(dp, more, of_p, strict=True))
+            own = jax.tree.map(lambda x, y: x.at[: walk.first].add(y), own, on_the_way)
+            stations = jnp.zeros_like(t), *(x.at[0].set(y) for x, y in zip(core, end, strict=True))
+            return (dp, stations, own), begin + jnp.sum(t)
+
+        own = jax.tree.map(jnp.zeros_like, record.visited)
+        if shown:
+            own = own._replace(u=own.u.at[walk.last].set(u))
+        t, *core = _stations([jnp.zeros_like(x) for x in again.start], chain.count)
+        carry = tuple(map(jnp.zeros_like, chain.p)), (t, *_behind(core, (q, v))), own
+        (dp, stations, _), dbegin = walk.go(visit, between, carry, backwards=True, shown=shown)
+        dt, dq, dv = (x[0] for x in stations)
+        return [*dp, *((dt + dbegin, dq, dv)[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
 
     def _parts(self, operands):
         return eqx.combine(jax.tree.unflatten(self.treedef, list(operands)), self.rest)
@@ -153,33 +179,69 @@ class _Program:
         replaced = dict(zip(moving, x, strict=True))
         return self._parts([replaced.get(i, operand) for i, operand in enumerate(operands)])
 
+    @property
+    def shown(self):
+        """Whether accelerations and multipliers are."""
+        return self.of_travel.path.u is not None
+
     def _again(self, known, moving):
-        """The chain of steps, method, system and start of a run that is known, and its record."""
+        """A run that is known."""
         count = self.treedef.num_leaves
         operands, record = known[:count], jax.tree.unflatten(jax.tree.structure(self.of_record), known[count:])
         method, system, *start = self._parts(operands)
         moving = moving[: sum(i < count - 3 for i in moving)]
         system_of = lambda p: self._moved(operands, moving, p)[1]
-        return Chain(method, system_of, record.trace, tuple(operands[i] for i in moving)), method, system, start, record
+        chain = Chain(method, system_of, record.trace, tuple(operands[i] for i in moving))
+        return _Again(chain, system, start, record, _walk(method, system, self.shown))
 
     def _gone(self, method, system, start, record):
-        begin, *given = start
-        end, visited = _beginning(method, system).follow(system, *start)
-        y0 = method.step.start(system, begin, end, visited)
-        first = judged(system, begin, tuple(given), split(system, y0))
-        run = method.run(system, y0, record)
-        # Once for all outputs that will be read, each of which would compile the equations of motion.
-        route = _ending(method, system, self.of_travel.path.u is not None)
-        times = begin - method.t0 + jnp.asarray(method.outputs, y0.dtype)
-        each = lambda on, *x: route.follow(system.switched(on), *x)
-        (q, v), ends = jax.vmap(each)(run.on, times, *split(system, run.outputs))
-        u = None if self.of_travel.path.u is None else ends.u[:, -1]
-        of_path = [None if x is None else x * _sound(first.possible) for x in (q, v, u)]
+        walk = _walk(method, system, self.shown)
+        begin, given_q, given_v = start
+        count = len(method.outputs)
+        times = jnp.concatenate([begin[None], begin - method.t0 + jnp.asarray(method.outputs, begin.dtype)])
+        stations = times, *_stations(start, count)[1:]
+
+        def visit(carry, what):
+            stations, on, visited, seen = carry
+            (t, q, v), there = at(stations, what.station), _switched(system, on, what.station)
+            point = q, v
+            if walk.looks:
+                y = jnp.concatenate(point)
+                looks = what.look >= 0
+                point = split(system, jnp.where(looks, seen.point(what.look, y), y))
+            u, _ = solved(there, t, *point, level=what.level)
+            if walk.looks:
+                slope = jnp.concatenate([system.rate(*point), u[: v.size]])
+                seen = jax.tree.map(lambda a, b: jnp.where(looks, a, b), seen.after(what.look, y, slope), seen)
+            stations = put(stations, what.station, walk.route.after(there, t, q, v, u, what.level, what.goes))
+            return stations, on, put(visited, what.number, Visited(t, q, v, u)), seen
+
+        def between(carry):
+            (_, *core), on, visited, seen = carry
+            y0 = method.step.start(system, begin, tuple(x[0] for x in core), _rows(visited, walk.first))
+            run = method.run(system, y0, record, seen)
+            if on is not None:
+                on = on.at[1:].set(run.on)
+            return ((times, *_behind(core, split(system, run.outputs))), on, visited, seen), (y0, run)
+
+        on = None
+        if system.structure.events:
+            now = jnp.asarray(system.structure.switches, bool) if system.on is None else system.on
+            on = jnp.broadcast_to(now, (count + 1, *now.shape))
+        # One row more, for looks.
+        empty: Any = jax.tree.map(lambda x: jnp.zeros((x.shape[0] + 1, *x.shape[1:]), x.dtype), self.of_record.visited)
+        seen = Look.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
+        ((_, q, v), on, visited, _), (y0, run) = walk.go(visit, between, (stations, on, empty, seen), looks=True)
+        visited = _rows(visited, walk.visits)
+        first_q, first_v = split(system, y0)
+        met = _met(method, system, on, times, q.at[0].set(first_q), v.at[0].set(first_v), given_v)
+        q, v, u = _sound(met[0], q[1:], v[1:], visited.u[walk.last] if self.shown else None)
+        moved, turned = (jnp.max(jnp.abs(x), initial=0) for x in (first_q - given_q, first_v - given_v))
         gone = Travel(
-            Path(*of_path, first.q, first.v, run.moments), run.on, first.moved, first.turned, first.possible, run.steps,
+            Path(q, v, u, first_q, first_v, run.moments), run.on, moved, turned, met[0], met[1:], run.steps,
             run.rejected, run.iterations, run.status, run.time,
         )  # fmt: skip
-        return gone, _Record(run.trace, run.outputs, run.on, first.possible, visited, ends)
+        return gone, _Record(run.trace, on, met[0], visited)
 
     @staticmethod
     def _flat(results, shapes):
@@ -187,20 +249,87 @@ class _Program:
         return [jnp.asarray(x, s.dtype) for x, s in pairs]
 
 
-def _beginning(method: Any, system: System) -> Route:
-    """To where the time loop starts."""
-    return method.step.route(ROUNDS if system.constrained else ())
+@dataclasses.dataclass(frozen=True)
+class _Again:
+    """A run that is known, to be differentiated."""
+
+    chain: Chain
+    system: System
+    start: Any
+    record: _Record
+    walk: Walk
+
+    def passing(self, here: Visited, what: Visit) -> Any:
+        """The next state and the accelerations or corrections, as a function of parameters and state."""
+
+        def passing(p, t, q, v):
+            system = _switched(self.chain.system_of(p), self.record.on, what.station)
+            u = known(system, t, q, v, what.level, here.u)
+            return self.walk.route.after(system, t, q, v, u, what.level, what.goes), u
+
+        return passing
+
+    def starting(self, p: Any, begin: Any, end: Any, visited: Any) -> Any:
+        """The state at the start."""
+        return self.chain.method.step.start(self.chain.system_of(p), begin, end, visited)
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What that depends on."""
+        end = split(self.system, self.record.trace.y[0])
+        return self.chain.p, self.start[0], end, self.to_start(self.record.visited)
+
+    def to_start(self, visited: Any) -> Any:
+        return _rows(visited, self.walk.first)
 
 
-def _ending(method: Any, system: System, wanted: bool) -> Route:
-    """From the states at the outputs to what is shown of them; `wanted`: with accelerations and multipliers."""
+def _walk(method: Any, system: System, shown: bool) -> Walk:
     between = system.constrained and not method.on_grid and method.step.on_constraints
-    return Route((POSITION, VELOCITY) * between + (ACCELERATION,) * wanted)
+    ending = (POSITION, VELOCITY) * between + (ACCELERATION,) * shown
+    route = method.step.route(ROUNDS if system.constrained else ())
+    return Walk(route, LOOKS * (method.looks and system.constrained), ending, len(method.outputs))
 
 
-def _sound(possible: Any) -> Any:
-    """A factor for what can only be known if there is a start: so derivatives are not numbers either."""
-    return jnp.where(possible, 1, jnp.nan)
+def _stations(start: Any, outputs: int) -> tuple[Any, ...]:
+    """The start, and room for the outputs."""
+    return tuple(jnp.zeros((outputs + 1, *jnp.shape(x)), x.dtype).at[0].set(x) for x in start)
+
+
+def _behind(core: Any, outputs: Any) -> tuple[Any, ...]:
+    """The same start with these outputs."""
+    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(core, outputs, strict=True))
+
+
+def _rows(visited: Any, count: int) -> Any:
+    return jax.tree.map(lambda x: x[:count], visited)
+
+
+def _switched(system: System, on: Any, station: Any) -> System:
+    return system if on is None else system.switched(at(on, station))
+
+
+def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any) -> Any:
+    """Whether constraints are met at the start, and at each output."""
+    if not system.constrained:
+        return jnp.ones(len(t), bool)
+    q, v = lax.stop_gradient((q, v))
+    eps = jnp.finfo(q.dtype).eps
+    missing = ~jnp.all(jnp.isfinite(q), axis=-1)
+    # Compared with the largest position until then, and with the speed that would lead so far within the run.
+    largest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(q)), axis=1)
+    size = jnp.maximum(lax.cummax(largest), eps**0.5)
+    fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
+    speed = size / (method.t1 - method.t0) + fastest
+    of_start = largest[0], jnp.maximum(jnp.max(jnp.abs(v[0])), jnp.max(jnp.abs(given_v)))
+    levels = zip((size, speed), method.step.held, of_start, strict=True)
+    limits = [jnp.where(held, _DRIFT * x, jnp.inf).at[0].set(eps**0.5 * first) for x, held, first in levels]
+    met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
+    return met | missing.at[0].set(False)
+
+
+def _sound(possible: Any, *results: Any) -> list[Any]:
+    """What can only be known if there is a start. Products, so that derivatives are not numbers either."""
+    return [None if x is None else x * jnp.where(possible, 1, jnp.nan) for x in results]
 
 
 def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, _Record]:
@@ -214,15 +343,15 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     known = system.constrained and not system.redundant
     u = number(outputs, v.size + structure.multiplier_count) if known else None
     path = Path(number(outputs, q.size), number(outputs, v.size), u, number(q.size), number(v.size), moments)
-    going = (number(), number(), flag(), count(), count(), count(), count(), number())
+    going = (number(), number(), flag(), flag(outputs), count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(steps // method.spacing(size) + 2, size)
     trace = Trace(number(steps), number(steps), states, number(outputs), count(outputs), count(), *happened)
+    visits = _walk(method, system, known).visits
     unknowns = v.size + structure.multiplier_count
-    visited = lambda *rows: Visited(number(*rows), *(number(*rows, n) for n in (q.size, v.size, unknowns)))
-    beginning, ending = (len(route.levels) for route in (_beginning(method, system), _ending(method, system, known)))
-    rows = visited(beginning) if beginning else None, visited(outputs, ending) if ending else None
-    return Travel(path, on, *going), _Record(trace, number(outputs, size), on, flag(), *rows)
+    visited = Visited(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None
+    of_stations = flag(outputs + 1, switches) if events else None
+    return Travel(path, on, *going), _Record(trace, of_stations, flag(), visited)
 
 
 def _refuse(operands, moving, changes):

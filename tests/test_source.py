@@ -28,7 +28,7 @@ LEVELS = [
     {"outputs", "solvers", "_search"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
-    {"_replay", "health", "_linearize"},
+    {"_replay", "_walk", "health", "_linearize"},
     {"_travel"},
     {"_simulate", "statics", "_modes"},
     {"files"},

@@ -8,4 +8,5 @@ from .order import Slots as Slots
 from .order import eliminate as eliminate
 from .order import order_of as order_of
 from .small import jacobian as jacobian
+from .small import matrices as matrices
 from .tall_qr import tall_qr as tall_qr

@@ -14,9 +14,14 @@ def jacobian(function: Callable[..., Any], *x: Any) -> list[Any]:
 
     As jax.jacfwd, which however compiles the directions themselves, operation by operation.
     """
+    return matrices(lambda *dx: jax.jvp(function, x, dx)[1], *x)
+
+
+def matrices(linear: Callable[..., Any], *x: Any) -> list[Any]:
+    """The matrices of a linear function of vectors like these, one for each of them."""
     stops = np.cumsum([one.size for one in x]).tolist()
     directions = np.split(np.eye(stops[-1], dtype=x[0].dtype), stops[:-1])
-    columns = jax.vmap(lambda *dx: jax.jvp(function, x, dx)[1], -1, -1)(*directions)
+    columns = jax.vmap(linear, -1, -1)(*directions)
     parts = [slice(stop - one.size, stop) for one, stop in zip(x, stops, strict=True)]
     return [jax.tree.map(lambda c, part=part: c[..., part], columns) for part in parts]
 

@@ -125,7 +125,10 @@ class TrapezoidalIndex2(AbstractNewmark):
 
 
 class EndOfStep(AbstractProblem):
-    """The equations of a step: unknown are v' and the multipliers at its end. Of each body the data are q, v, v', a."""
+    """The equations of a step: unknown are v' and the multipliers at its end.
+
+    Of each body the data are q at the start, and the displacement and the velocity at the end if v' is zero there.
+    """
 
     system: System
     t: Any
@@ -135,12 +138,9 @@ class EndOfStep(AbstractProblem):
     on_velocity: bool = eqx.field(static=True)
 
     def place(self, body, data, x):
-        q, v, before, a = data
+        q, displacement, v = data
         c, h = self.coefficients, self.h
-        a1 = own_acceleration(c, x, before, a)
-        return body.retract(q, h * v + h * h * ((0.5 - c.beta) * a + c.beta * a1)), v + h * (
-            (1 - c.gamma) * a + c.gamma * a1
-        )
+        return body.retract(q, displacement + (h * h * c.beta * c.gain) * x), v + (h * c.gamma * c.gain) * x
 
     def inertia(self, body, placed, x):
         return body.momentum(placed.q, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
@@ -157,7 +157,7 @@ class EndOfStep(AbstractProblem):
         c, h = self.coefficients, self.h
         count = self.system.structure.velocity_count
         change, now = jnp.max(jnp.abs(du[:count])), jnp.max(jnp.abs(u[:count]))
-        q, v = (jnp.max(jnp.asarray([jnp.max(jnp.abs(x[i]), initial=0) for x in self.data])) for i in (0, 1))
+        q, v = (jnp.max(jnp.asarray([jnp.max(jnp.abs(x[i]), initial=0) for x in self.data])) for i in (0, 2))
         eps = jnp.finfo(u.dtype).eps
         of_velocity = h * c.gain * c.gamma * change / (eps**0.7 * jnp.maximum(v, h * now) + jnp.finfo(u.dtype).tiny)
         of_position = h * h * c.gain * c.beta * change / (4 * eps * q + jnp.finfo(u.dtype).tiny)
@@ -215,11 +215,13 @@ def state_of(system: System, y: Any) -> State:
 
 
 def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: State) -> EndOfStep:
-    own = state.acceleration + h * state.drift
-    here = system.world(state.q, state.v)
-    columns = [system.world(state.q, x).v for x in (state.acceleration, own)]
-    data = tuple(zip(here.q, here.v, *columns, strict=True))
-    return EndOfStep(system, t + h, h, data, solver.coefficients, solver.on_velocity)
+    c, own = solver.coefficients, state.acceleration + h * state.drift
+    end = own_acceleration(c, jnp.zeros_like(own), state.acceleration, own)
+    displacement = h * state.v + h * h * ((0.5 - c.beta) * own + c.beta * end)
+    v = state.v + h * ((1 - c.gamma) * own + c.gamma * end)
+    moved, placed = system.world(state.q, displacement), system.world(state.q, v)
+    data = tuple(zip(moved.q, moved.v, placed.v, strict=True))
+    return EndOfStep(system, t + h, h, data, c, solver.on_velocity)
 
 
 def advance(

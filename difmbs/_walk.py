@@ -1,0 +1,122 @@
+"""Corrections on the way to a start, and on the way from the states at the outputs to what is shown of them.
+
+They are one loop, which runs before and after what is between, the time loop: so the equations of motion are compiled
+once. It goes from state to state instead of treating all outputs at once: that takes a processor as long, and half as
+long to compile.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ._problems import ACCELERATION
+from ._projection import Route
+
+
+class Visit(NamedTuple):
+    """`number`: among all that derivatives need; `goes`: whether the state goes ahead; `look`: how often it has been
+    looked at what is around it, -1 if that is not what the visit is for."""
+
+    number: Any
+    station: Any
+    level: Any
+    goes: Any
+    look: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Walk:
+    """The start is station 0, the outputs are the others; the states there change with each visit.
+
+    `route`: the corrections at station 0; `looks`: so often it is looked around there; `ending`: the levels of the
+    corrections at each of the `outputs`.
+    """
+
+    route: Route
+    looks: int
+    ending: tuple[int, ...]
+    outputs: int
+
+    @property
+    def visits(self) -> int:
+        """Without looks, which have the next number."""
+        return self.first + self.outputs * len(self.ending)
+
+    @property
+    def first(self) -> int:
+        """So many visits lead to the start."""
+        return len(self.route.levels)
+
+    @property
+    def last(self) -> np.ndarray:
+        """The numbers of the last visits of all outputs."""
+        return self.first + np.arange(1, self.outputs + 1) * len(self.ending) - 1
+
+    def go(
+        self,
+        visit: Callable[[Any, Visit], Any],
+        between: Callable[[Any], tuple[Any, Any]],
+        carry: Any,
+        backwards: bool = False,
+        looks: bool = False,
+        shown: bool = True,
+    ) -> tuple[Any, Any]:
+        """The carry after all visits, `visit(carry, what)`, and what `between(carry)` gives beside the carry.
+
+        `looks`: with those; `shown`: with accelerations and multipliers at the outputs.
+        """
+        table = self._table(looks, shown)
+        to_start = int(np.sum(table.station == 0))
+        spans = np.asarray([[0, to_start], [to_start, len(table.station)]])
+        table = jax.tree.map(jnp.asarray, table)
+
+        def run(carry, begin, end):
+            def one(k, carry):
+                return visit(carry, at(table, begin + end - 1 - k if backwards else k))
+
+            return lax.fori_loop(begin, end, one, carry)
+
+        if backwards:
+            spans = spans[::-1]
+        if not all(begin < end for begin, end in spans):
+            before, after = (lambda carry, s=s: run(carry, *s) if s[0] < s[1] else carry for s in spans.tolist())
+            carry, rest = between(before(carry))
+            return after(carry), rest
+
+        between = jax.jit(between)
+
+        def part(state, now):
+            span, is_first = now
+            carry, rest = state
+            # Already sorted. XLA does not make one function of a loop that sorts: here that would hold the whole
+            # simulation, and take a third longer to compile than several side by side.
+            begin, end = lax.sort(span)
+            return lax.cond(is_first, lambda x, _: between(x), lambda *x: x, run(carry, begin, end), rest), None
+
+        rest = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(between, carry)[1])
+        return lax.scan(part, (carry, rest), (jnp.asarray(spans), jnp.asarray([True, False])))[0]
+
+    def _table(self, looks: bool, shown: bool) -> Visit:
+        at_outputs = self.outputs * len(self.ending)
+        level = np.asarray((*self.route.levels, *(ACCELERATION,) * self.looks, *self.ending * self.outputs), int)
+        station = np.repeat(range(self.outputs + 1), [self.first + self.looks, *[len(self.ending)] * self.outputs])
+        look = np.concatenate([np.full(self.first, -1), np.arange(self.looks), np.full(at_outputs, -1)])
+        number = np.where(look < 0, np.cumsum(look < 0) - 1, self.visits)
+        visits = Visit(number, station, level, (level == ACCELERATION) & (station == 0) & (look < 0), look)
+        kept = (looks | (look < 0)) & (shown | (station == 0) | (level != ACCELERATION))
+        return Visit(*(column[kept] for column in visits))
+
+
+def at(rows: Any, i: Any) -> Any:
+    """Row i of all arrays."""
+    return jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), rows)
+
+
+def put(rows: Any, i: Any, row: Any) -> Any:
+    """The arrays with row i replaced."""
+    return jax.tree.map(lambda x, y: lax.dynamic_update_index_in_dim(x, y.astype(x.dtype), i, 0), rows, row)
