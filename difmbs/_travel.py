@@ -113,22 +113,21 @@ class _Program:
         for i, change in zip(moving[len(dp) :], dx[len(dp) :], strict=True):
             dstart[i - self.treedef.num_leaves] = change
 
-        def visit(carry, what):
-            dstations, dvisited = carry
-            dstate, here = at(dstations, what.station), at(record.visited, what.number)
+        def visit(dstate, what, dvisited):
+            here = at(record.visited, what.number)
             dnext, du = jax.jvp(again.passing(here, what), (chain.p, *here[:3]), (dp, *dstate))[1]
-            return put(dstations, what.station, dnext), put(dvisited, what.number, Visited._make((*dstate, du)))
+            return dnext, put(dvisited, what.number, Visited._make((*dstate, du)))
 
-        def between(carry):
-            (dt, *dcore), dvisited = carry
+        def between(dstations, dvisited):
+            dt, *dcore = dstations
             dparts = dp, dstart[0], tuple(x[0] for x in dcore), again.to_start(dvisited)
             dy0 = jax.jvp(again.starting, again.parts, dparts)[1]
             outputs, moments = forwards(chain, dp, dy0)
             dcore = _behind(dcore, split(again.system, outputs))
-            return ((jnp.full_like(dt, dstart[0]), *dcore), dvisited), (dy0, moments)
+            return (jnp.full_like(dt, dstart[0]), *dcore), dvisited, (dy0, moments)
 
-        carry = _stations(dstart, chain.count), jax.tree.map(jnp.zeros_like, record.visited)
-        ((_, q, v), dvisited), (dy0, moments) = walk.go(visit, between, carry)
+        dvisited: Any = jax.tree.map(jnp.zeros_like, record.visited)
+        (_, q, v), dvisited, (dy0, moments) = walk.go(visit, between, _stations(dstart, chain.count), dvisited)
         first_q, first_v = split(again.system, dy0)
         q, v, u = _sound(record.possible, q[1:], v[1:], dvisited.u[walk.last] if self.shown else None)
         return jax.tree.leaves(Path(q, v, u, first_q, first_v, moments if chain.watched else None))
@@ -142,32 +141,30 @@ class _Program:
         weight = jax.tree.unflatten(structure, map(fill, shapes, weights))
         q, v, u = _sound(record.possible, *weight[:3])
 
-        def visit(carry, what):
-            dp, stations, own = carry
+        def visit(state, what, rest):
+            dp, own = rest
             here, (*of_state, of_u) = at(record.visited, what.number), at(own, what.number)
-            pull = jax.vjp(again.passing(here, what), chain.p, *here[:3])[1]
-            more, *before = pull((at(stations, what.station), of_u))
-            before = tuple(map(jnp.add, before, of_state))
-            return jax.tree.map(jnp.add, dp, more), put(stations, what.station, before), own
+            more, *before = jax.vjp(again.passing(here, what), chain.p, *here[:3])[1]((state, of_u))
+            return tuple(map(jnp.add, before, of_state)), (jax.tree.map(jnp.add, dp, more), own)
 
-        def between(carry):
-            dp, (t, *core), own = carry
-            rest = jnp.zeros((chain.count, record.trace.y.shape[1] - sum(x.shape[1] for x in core)), t.dtype)
+        def between(stations, rest):
+            (t, *core), (dp, own) = stations, rest
+            others = jnp.zeros((chain.count, record.trace.y.shape[1] - sum(x.shape[1] for x in core)), t.dtype)
             moments = jnp.zeros(0, t.dtype) if weight.moments is None else weight.moments
-            more, dy0 = backwards(chain, jnp.concatenate([*(x[1:] for x in core), rest], axis=1), moments)
+            more, dy0 = backwards(chain, jnp.concatenate([*(x[1:] for x in core), others], axis=1), moments)
             first = jnp.concatenate([weight.first_q, weight.first_v])
             of_p, begin, end, on_the_way = jax.vjp(again.starting, *again.parts)[1](dy0.at[: first.size].add(first))
             dp = tuple(a + b + c for a, b, c in zip(dp, more, of_p, strict=True))
             own = jax.tree.map(lambda x, y: x.at[: walk.first].add(y), own, on_the_way)
             stations = jnp.zeros_like(t), *(x.at[0].set(y) for x, y in zip(core, end, strict=True))
-            return (dp, stations, own), begin + jnp.sum(t)
+            return stations, (dp, own), begin + jnp.sum(t)
 
         own = jax.tree.map(jnp.zeros_like, record.visited)
         if shown:
             own = own._replace(u=own.u.at[walk.last].set(u))
         t, *core = _stations([jnp.zeros_like(x) for x in again.start], chain.count)
-        carry = tuple(map(jnp.zeros_like, chain.p)), (t, *_behind(core, (q, v))), own
-        (dp, stations, _), dbegin = walk.go(visit, between, carry, backwards=True, shown=shown)
+        stations, rest = (t, *_behind(core, (q, v))), (tuple(map(jnp.zeros_like, chain.p)), own)
+        stations, (dp, _), dbegin = walk.go(visit, between, stations, rest, backwards=True, shown=shown)
         dt, dq, dv = (x[0] for x in stations)
         return [*dp, *((dt + dbegin, dq, dv)[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
 
@@ -201,10 +198,10 @@ class _Program:
         times = jnp.concatenate([begin[None], begin - method.t0 + jnp.asarray(method.outputs, begin.dtype)])
         stations = times, *_stations(start, count)[1:]
 
-        def visit(carry, what):
-            stations, on, visited, seen = carry
-            (t, q, v), there = at(stations, what.station), _switched(system, on, what.station)
-            point = q, v
+        def visit(state, what, rest):
+            on, visited, seen = rest
+            t, q, v = state
+            point, there = (q, v), _switched(system, on, what.station)
             if walk.looks:
                 y = jnp.concatenate(point)
                 looks = what.look >= 0
@@ -213,16 +210,16 @@ class _Program:
             if walk.looks:
                 slope = jnp.concatenate([system.rate(*point), u[: v.size]])
                 seen = jax.tree.map(lambda a, b: jnp.where(looks, a, b), seen.after(what.look, y, slope), seen)
-            stations = put(stations, what.station, walk.route.after(there, t, q, v, u, what.level, what.goes))
-            return stations, on, put(visited, what.number, Visited(t, q, v, u)), seen
+            visited = put(visited, what.number, Visited(t, q, v, u))
+            return walk.route.after(there, t, q, v, u, what.level, what.goes), (on, visited, seen)
 
-        def between(carry):
-            (_, *core), on, visited, seen = carry
+        def between(stations, rest):
+            (_, *core), (on, visited, seen) = stations, rest
             y0 = method.step.start(system, begin, tuple(x[0] for x in core), _rows(visited, walk.first))
             run = method.run(system, y0, record, seen)
             if on is not None:
                 on = on.at[1:].set(run.on)
-            return ((times, *_behind(core, split(system, run.outputs))), on, visited, seen), (y0, run)
+            return (times, *_behind(core, split(system, run.outputs))), (on, visited, seen), (y0, run)
 
         on = None
         if system.structure.events:
@@ -231,7 +228,7 @@ class _Program:
         # One row more, for looks.
         empty: Any = jax.tree.map(lambda x: jnp.zeros((x.shape[0] + 1, *x.shape[1:]), x.dtype), self.of_record.visited)
         seen = Look.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
-        ((_, q, v), on, visited, _), (y0, run) = walk.go(visit, between, (stations, on, empty, seen), looks=True)
+        (_, q, v), (on, visited, _), (y0, run) = walk.go(visit, between, stations, (on, empty, seen), looks=True)
         visited = _rows(visited, walk.visits)
         first_q, first_v = split(system, y0)
         met = _met(method, system, on, times, q.at[0].set(first_q), v.at[0].set(first_v), given_v)

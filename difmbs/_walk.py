@@ -59,47 +59,58 @@ class Walk:
 
     def go(
         self,
-        visit: Callable[[Any, Visit], Any],
-        between: Callable[[Any], tuple[Any, Any]],
-        carry: Any,
+        visit: Callable[[Any, Visit, Any], tuple[Any, Any]],
+        between: Callable[[Any, Any], tuple[Any, Any, Any]],
+        stations: Any,
+        rest: Any,
         backwards: bool = False,
         looks: bool = False,
         shown: bool = True,
-    ) -> tuple[Any, Any]:
-        """The carry after all visits, `visit(carry, what)`, and what `between(carry)` gives beside the carry.
+    ) -> tuple[Any, Any, Any]:
+        """The states at all stations and the rest after all visits, and what `between` gives.
 
-        `looks`: with those; `shown`: with accelerations and multipliers at the outputs.
+        `visit(state, what, rest)`: the next state at a station, and the rest; `between(stations, rest)`: these two, and
+        something else. `looks`: with those; `shown`: with accelerations and multipliers at the outputs.
         """
         table = self._table(looks, shown)
-        to_start = int(np.sum(table.station == 0))
-        spans = np.asarray([[0, to_start], [to_start, len(table.station)]])
-        table = jax.tree.map(jnp.asarray, table)
-
-        def run(carry, begin, end):
-            def one(k, carry):
-                return visit(carry, at(table, begin + end - 1 - k if backwards else k))
-
-            return lax.fori_loop(begin, end, one, carry)
-
         if backwards:
-            spans = spans[::-1]
+            table = jax.tree.map(lambda column: column[::-1], table)
+        cut = int(np.sum((table.station == 0) != backwards))
+        spans = np.asarray([[0, cut], [cut, len(table.station)]])
+        enters = np.diff(table.station, prepend=-1) != 0
+        enters, table = jax.tree.map(jnp.asarray, (enters, table))
+
+        def run(stations, rest, begin, end):
+            def one(k, carry):
+                # What is written in the loop is not read there, so that nothing needs to be copied.
+                state, after, rest = carry
+                here = at(table, k)
+                state = jax.tree.map(lambda x, y: jnp.where(enters[k], x, y), at(stations, here.station), state)
+                state, rest = visit(state, here, rest)
+                return state, put(after, here.station, state), rest
+
+            return lax.fori_loop(begin, end, one, (at(stations, 0), stations, rest))[1:]
+
         if not all(begin < end for begin, end in spans):
-            before, after = (lambda carry, s=s: run(carry, *s) if s[0] < s[1] else carry for s in spans.tolist())
-            carry, rest = between(before(carry))
-            return after(carry), rest
+            for number, span in enumerate(spans.tolist()):
+                if span[0] < span[1]:
+                    stations, rest = run(stations, rest, *span)
+                if number == 0:
+                    stations, rest, more = between(stations, rest)
+            return stations, rest, more
 
         between = jax.jit(between)
 
-        def part(state, now):
+        def part(carry, now):
+            *state, more = carry
             span, is_first = now
-            carry, rest = state
             # Already sorted. XLA does not make one function of a loop that sorts: here that would hold the whole
             # simulation, and take a third longer to compile than several side by side.
-            begin, end = lax.sort(span)
-            return lax.cond(is_first, lambda x, _: between(x), lambda *x: x, run(carry, begin, end), rest), None
+            state = run(*state, *lax.sort(span))
+            return lax.cond(is_first, lambda *x: between(*x[:2]), lambda *x: x, *state, more), None
 
-        rest = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(between, carry)[1])
-        return lax.scan(part, (carry, rest), (jnp.asarray(spans), jnp.asarray([True, False])))[0]
+        more = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(between, stations, rest)[2])
+        return lax.scan(part, (stations, rest, more), (jnp.asarray(spans), jnp.asarray([True, False])))[0]
 
     def _table(self, looks: bool, shown: bool) -> Visit:
         at_outputs = self.outputs * len(self.ending)
