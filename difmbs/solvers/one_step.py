@@ -19,6 +19,7 @@ from jax import lax
 from .._problems import ACCELERATION, POSITION, VELOCITY
 from .._projection import Route, Visited, settle
 from .._status import Status
+from .._storage import side_by_side
 from ..equations import anew, corrected, derivative, solved, split
 from ..system import System
 from . import newmark
@@ -242,7 +243,8 @@ class Explicit(AbstractOneStep):
     def _push_written_out(self, system_of, p, t, h, y, dp, dy):
         @jax.jit
         def slope(t, p, y, dp, dy):
-            return jax.jvp(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
+            k, dk = jax.jvp(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
+            return k, side_by_side(dk)
 
         tableau = self.tableau
         pairs = [slope(t, p, y, dp, dy)]
