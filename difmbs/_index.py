@@ -55,7 +55,8 @@ class Index:
         if self.is_run or self.is_constant:
             if y.shape[0] == size:
                 return y
-            return jnp.pad(y, [(first, size - first - y.shape[0])] + [(0, 0)] * (y.ndim - 1))
+            widths = [(first, size - first - y.shape[0], 0)] + [(0, 0, 0)] * (y.ndim - 1)
+            return lax.pad(y, jnp.zeros((), y.dtype), widths)
         table = self._incidence(size)
         if table is None:
             return jnp.zeros((size, *y.shape[1:]), y.dtype).at[self.rows].add(y, mode="promise_in_bounds")

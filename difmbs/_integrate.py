@@ -18,7 +18,8 @@ from jax import lax
 from ._batches import anywhere
 from ._events import Watch, after, passed
 from ._status import Status
-from .solvers import TERM, AbstractOneStep, with_row
+from .linalg import with_row
+from .solvers import TERM, AbstractOneStep
 from .system import System
 
 _STORED = 2**24

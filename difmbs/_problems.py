@@ -163,7 +163,8 @@ class AbstractProblem(eqx.Module):
         # All columns at once: each part of the unknowns moves in columns of its own.
         sizes = [x.size for x in (*held.v, *([] if multiplier is None else [multiplier]))]
         ends = np.cumsum(sizes).tolist()
-        wide = lambda x, i: jnp.pad(x, [(0, 0), (ends[i] - sizes[i], ends[-1] - ends[i])])
+        columns = lambda i: [(0, 0, 0), (ends[i] - sizes[i], ends[-1] - ends[i], 0)]
+        wide = lambda x, i: lax.pad(x, np.zeros((), x.dtype), columns(i))
         directions = [[wide(x, i) for x in body.slopes] for i, body in enumerate(held.q)]
         of_multiplier = None if multiplier is None else wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.q))
 
@@ -209,7 +210,7 @@ class AbstractProblem(eqx.Module):
         """The forces if they take part."""
         if self.forced is True:
             return forces
-        return jax.tree.map(lambda x: jnp.where(self.forced, x, 0), forces)
+        return jax.tree.map(lambda x: lax.select(self.forced, x, jnp.zeros_like(x)), forces)
 
     def _of_force(self, held: Local) -> Any:
         return _negative(self.at_work(self.placed(held).force(self.t)))

@@ -18,7 +18,7 @@ from jax import lax
 from ._batches import anywhere
 from ._events import passed
 from ._integrate import Trace
-from .solvers import with_row
+from .linalg import with_row
 
 
 @dataclasses.dataclass(frozen=True)

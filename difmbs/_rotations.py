@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._types import Matrix, Matrix3, Quaternion, Scalar, Vector, Vector3
 
@@ -44,8 +45,8 @@ def length_and_direction(x: Vector) -> tuple[Scalar, Vector]:
 @jax.custom_jvp
 def _polar(x):
     square = jnp.sum(x * x)
-    nonzero = square > 0
-    inverse = jnp.where(nonzero, 1 / jnp.sqrt(jnp.where(nonzero, square, 1)), 0)
+    nonzero = (square > 0).astype(x.dtype)
+    inverse = nonzero / jnp.sqrt(square + (1 - nonzero))
     return square * inverse, x * inverse, inverse
 
 
@@ -56,6 +57,11 @@ def _polar_tangent(primals, tangents):
     dlength = jnp.sum(direction * tangents[0])
     results = (length, direction, inverse)
     return results, (dlength, (tangents[0] - direction * dlength) * inverse, -inverse * inverse * dlength)
+
+
+def in_space(x: Any) -> Any:
+    """A vector of the x-y plane as one in space."""
+    return lax.pad(x, jnp.zeros((), x.dtype), [(0, 1, 0)])
 
 
 def cross(a: Vector3, b: Vector3) -> Vector3:

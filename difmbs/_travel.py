@@ -93,6 +93,8 @@ class _Program:
         return self._flat(self._gone(method, system, start, record=True), (self.of_travel, self.of_record))
 
     def derivative(self, operands, moving, changes):
+        if moving[0] < self.treedef.children()[0].num_leaves:
+            raise TypeError("simulate cannot be differentiated with respect to numbers of its solver: pass plain ones.")
         flat, structure = jax.tree.flatten((self.of_travel, self.of_record))
         found = late(self.recorded, tuple(flat), _refuse, operands)
         gone, record = jax.tree.unflatten(structure, found)

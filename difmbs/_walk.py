@@ -16,6 +16,7 @@ from jax import lax
 
 from ._problems import ACCELERATION
 from ._projection import Route
+from .linalg import row, with_row
 
 
 class Visit(NamedTuple):
@@ -125,9 +126,9 @@ class Walk:
 
 def at(rows: Any, i: Any) -> Any:
     """Row i of all arrays."""
-    return jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, 0, keepdims=False), rows)
+    return jax.tree.map(lambda x: row(x, i), rows)
 
 
-def put(rows: Any, i: Any, row: Any) -> Any:
+def put(rows: Any, i: Any, new: Any) -> Any:
     """The arrays with row i replaced."""
-    return jax.tree.map(lambda x, y: lax.dynamic_update_index_in_dim(x, y.astype(x.dtype), i, 0), rows, row)
+    return jax.tree.map(lambda x, y: with_row(x, i, y), rows, new)

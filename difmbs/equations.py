@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
@@ -74,7 +75,11 @@ keep everything makes a large program that is not faster."""
 
 def corrected(system: System, q: Vector, v: Vector, level: Any, change: Vector) -> tuple[Vector, Vector]:
     """q and v after a correction on a level; on the level of accelerations as they are."""
-    return system.retract(q, jnp.where(level == POSITION, change, 0)), v + jnp.where(level == VELOCITY, change, 0)
+    none = jnp.zeros_like(change)
+    return (
+        system.retract(q, lax.select(level == POSITION, change, none)),
+        v + lax.select(level == VELOCITY, change, none),
+    )
 
 
 def _problem(system: System, t: Any, q: Vector, v: Vector, level: Any) -> Instant:

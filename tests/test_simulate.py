@@ -4,6 +4,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix
 import pytest
 
 import difmbs as mbs
@@ -109,6 +110,15 @@ def test_diffrax_adjoints_give_the_same_gradient(adjoint):
 def test_second_derivatives_are_refused_with_a_sentence():
     with pytest.raises(TypeError, match="first derivatives only"):
         jax.hessian(lambda k: misfit({"spring": {"stiffness": k * jnp.ones(3)}}, dt=1e-2))(jnp.asarray(50.0))
+
+
+def test_derivatives_with_respect_to_the_solver_are_refused_instead_of_zero():
+    def end(tolerance):
+        solver = diffrax.Kvaerno3(root_finder=optimistix.Newton(rtol=tolerance, atol=1e-8))
+        return mbs.simulate(SYSTEM, t1=0.1, dt=5e-2, solver=solver, saveat=[0.1]).q[0, 0]
+
+    with pytest.raises(TypeError, match="with respect to numbers of its solver"):
+        jax.grad(end)(1e-6)
 
 
 @pytest.mark.parametrize(("solver", "order"), [(mbs.RungeKutta4(), 4), (diffrax.Heun(), 2), (diffrax.Tsit5(), 5)])

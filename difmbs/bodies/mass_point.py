@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from .._frames import BodyPose
 from .._parameters import Spec, parameter
-from .._rotations import NoRotation
+from .._rotations import NoRotation, in_space
 from .._types import Numbers
 from ._body import AbstractFlatBody
 
@@ -72,7 +72,7 @@ class MassPoint2D(AbstractFlatBody):
         return BodyPose(self.point(q, None), NoRotation(q.dtype))
 
     def point(self, q, point):
-        return jnp.pad(q, (0, 1))
+        return in_space(q)
 
     def angular_velocity(self, q, v):
         return jnp.zeros(3, v.dtype)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from .._frames import BodyPose
 from .._parameters import Spec, parameter
-from .._rotations import PlaneRotation
+from .._rotations import PlaneRotation, in_space
 from .._types import Numbers
 from ._body import AbstractFlatBody
 
@@ -37,7 +37,7 @@ class RigidBody2D(AbstractFlatBody):
     rotates: ClassVar[bool] = True
 
     def initial_state(self, position, angle, velocity, angular_velocity):
-        arm = PlaneRotation(angle).apply(jnp.pad(self.center_of_mass, (0, 1)))[:2]
+        arm = PlaneRotation(angle).apply(in_space(self.center_of_mass))[:2]
         turned = jnp.stack([-arm[1], arm[0]])
         return (
             jnp.concatenate([position + arm, angle[None]]),
@@ -45,11 +45,11 @@ class RigidBody2D(AbstractFlatBody):
         )
 
     def pose(self, q):
-        return BodyPose(jnp.pad(q[:2], (0, 1)), PlaneRotation(q[2]))
+        return BodyPose(in_space(q[:2]), PlaneRotation(q[2]))
 
     def point(self, q, point):
         pose = self.pose(q)
-        return pose.p + pose.rotation.apply(point - jnp.pad(self.center_of_mass, (0, 1)))
+        return pose.p + pose.rotation.apply(point - in_space(self.center_of_mass))
 
     def angular_velocity(self, q, v):
         return jnp.pad(v[2:], (2, 0))
@@ -61,7 +61,7 @@ class RigidBody2D(AbstractFlatBody):
         return f / self._masses()
 
     def bias(self, q, v, gravity):
-        return jnp.pad(self.mass * gravity[:2], (0, 1))
+        return in_space(self.mass * gravity[:2])
 
     def weight_energy(self, q, gravity):
         return -self.mass * jnp.sum(gravity[:2] * q[:2])

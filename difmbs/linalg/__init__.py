@@ -7,6 +7,8 @@ from .implicit import implicit as implicit
 from .order import Slots as Slots
 from .order import eliminate as eliminate
 from .order import order_of as order_of
+from .rows import row as row
+from .rows import with_row as with_row
 from .small import jacobian as jacobian
 from .small import matrices as matrices
 from .tall_qr import tall_qr as tall_qr

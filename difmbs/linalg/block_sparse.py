@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .rows import row, with_row
 from .small import inverse, matmul, matvec
 
 
@@ -56,26 +57,26 @@ class Elimination:
 
         def step(s, carry):
             matrix, columns, factors = carry
-            inverted = inverse(_at(matrix, _at(pivot, s)))
+            inverted = inverse(row(matrix, row(pivot, s)))
 
             def edge(e, carry):
                 matrix, columns, rows, scaled = carry
-                column = _at(matrix, _at(lower, e))
-                rows = _put(rows, matmul(inverted, _at(matrix, _at(upper, e))), e)
-                return matrix, _put(columns, column, e), rows, _put(scaled, matmul(column, inverted), e)
+                column = row(matrix, row(lower, e))
+                rows = with_row(rows, e, matmul(inverted, row(matrix, row(upper, e))))
+                return matrix, with_row(columns, e, column), rows, with_row(scaled, e, matmul(column, inverted))
 
             def update(u, carry):
                 matrix, columns, rows, scaled = carry
-                change = matmul(_at(columns, _at(left, u)), _at(rows, _at(right, u)))
-                block = _at(target, u)
-                return _put(matrix, _at(matrix, block) - change, block), columns, rows, scaled
+                change = matmul(row(columns, row(left, u)), row(rows, row(right, u)))
+                block = row(target, u)
+                return with_row(matrix, block, row(matrix, block) - change), columns, rows, scaled
 
             carry = (matrix, columns, factors.upper, factors.lower)
             if len(self.upper):
-                carry = lax.fori_loop(_at(first, s), _at(first, s + 1), edge, carry)
-                carry = lax.fori_loop(_at(first_update, s), _at(first_update, s + 1), update, carry)
+                carry = lax.fori_loop(row(first, s), row(first, s + 1), edge, carry)
+                carry = lax.fori_loop(row(first_update, s), row(first_update, s + 1), update, carry)
             matrix, columns, rows, scaled = carry
-            return matrix, columns, Factors(_put(factors.inverses, inverted, _at(pivot, s)), rows, scaled)
+            return matrix, columns, Factors(with_row(factors.inverses, row(pivot, s), inverted), rows, scaled)
 
         edges = jnp.zeros((len(self.upper), size, size), matrix.dtype)
         empty = Factors(jnp.zeros((self.nodes, size, size), matrix.dtype), edges, edges)
@@ -97,13 +98,13 @@ class Elimination:
         last = len(self.source) - 1
 
         def push(e, x):
-            a, b = _at(source, e), _at(neighbour, e)
-            return _put(x, _at(x, b) - matvec(_at(down, e), _at(x, a)), b)
+            a, b = row(source, e), row(neighbour, e)
+            return with_row(x, b, row(x, b) - matvec(row(down, e), row(x, a)))
 
         def pull(i, x):
             e = last - i
-            a, b = _at(source, e), _at(neighbour, e)
-            return _put(x, _at(x, a) - matvec(_at(up, e), _at(x, b)), a)
+            a, b = row(source, e), row(neighbour, e)
+            return with_row(x, a, row(x, a) - matvec(row(up, e), row(x, b)))
 
         if last >= 0:
             x = lax.fori_loop(0, last + 1, push, x)
@@ -113,11 +114,3 @@ class Elimination:
 
 def _constants(*tables):
     return [jnp.asarray(table, jnp.int32) for table in tables]
-
-
-def _at(x, i):
-    return lax.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
-
-
-def _put(x, row, i):
-    return lax.dynamic_update_index_in_dim(x, row, i, 0, allow_negative_indices=False)

@@ -21,6 +21,7 @@ from .._projection import Route, Visited, settle
 from .._status import Status
 from .._storage import side_by_side
 from ..equations import anew, corrected, derivative, solved, split
+from ..linalg import with_row
 from ..system import System
 from . import newmark
 from .newmark import AbstractNewmark
@@ -383,11 +384,6 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:
     return sum((float(w) * h) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
-
-
-def with_row(rows: Any, i: Any, row: Any) -> Any:
-    """rows with row i replaced, in place where XLA can: an indexed update would become a scatter."""
-    return lax.dynamic_update_index_in_dim(rows, row, i, 0)
 
 
 def _dot(weights: Any, slopes: Any) -> Any:
