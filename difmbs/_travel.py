@@ -1,8 +1,8 @@
 """From a start to the states at all outputs, as one function that JAX traces late, with its derivatives.
 
 The start is brought onto the constraints, the time loop runs, and what is between steps is brought back onto the
-constraints. Differentiated, the loop records its steps, and the rest the states it visits (`_walk`); the derivatives of
-the three parts are chained by hand.
+constraints. Differentiated, the loop records its steps, and the rest the states it visits; `_again` makes the$
+from that.
 """
 
 import dataclasses
@@ -13,29 +13,19 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._integrate import LOOKS, Adaptive, Fixed, Look, Trace
+from ._again import Again, Path, Record, behind, rows, sound, stations_of, switched
+from ._integrate import Adaptive, Fixed, Trace
 from ._late import Linear, late
+from ._look import LOOKS, Look
 from ._problems import ACCELERATION, POSITION, VELOCITY
 from ._projection import ROUNDS, Visited, meets
-from ._replay import Chain, backwards, forwards
-from ._walk import Visit, Walk, at, put
-from .equations import known, solved, split
+from ._replay import Chain
+from ._walk import Walk, put
+from .equations import solved, split
 from .system import System
 
 _DRIFT = 1e-4
 """By so much, relative to all that moves, constraints may be violated."""
-
-
-class Path(NamedTuple):
-    """What can be differentiated: at the outputs coordinates, velocity coordinates, and accelerations and multipliers
-    as one vector (None: not known), the start, and the moments at which events happened last."""
-
-    q: Any
-    v: Any
-    u: Any
-    first_q: Any
-    first_v: Any
-    moments: Any
 
 
 class Travel(NamedTuple):
@@ -55,16 +45,6 @@ class Travel(NamedTuple):
     time: Any
 
 
-class _Record(NamedTuple):
-    """What derivatives need to know of a run. `on`: the switches at start and outputs; `visited`: states on the way to
-    the start, and from the states at the outputs to what is shown."""
-
-    trace: Trace
-    on: Any
-    possible: Any
-    visited: Visited | None
-
-
 def travel(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> Travel:
     """The motion from q and v, which need not meet the constraints; `begin` is the time there."""
     begin = jnp.asarray(begin, q.dtype)
@@ -82,7 +62,7 @@ class _Program:
     treedef: Any
     rest: Any
     of_travel: Travel
-    of_record: _Record
+    of_record: Record
 
     def run(self, *operands):
         method, system, *start = self._parts(operands)
@@ -109,66 +89,19 @@ class _Program:
 
     def _forwards(self, known, moving, dx):
         again = self._again(known, moving)
-        chain, walk, record = again.chain, again.walk, again.record
-        dp = tuple(dx[: len(chain.p)])
+        count = len(again.chain.p)
         dstart = [jnp.zeros_like(x) for x in again.start]
-        for i, change in zip(moving[len(dp) :], dx[len(dp) :], strict=True):
+        for i, change in zip(moving[count:], dx[count:], strict=True):
             dstart[i - self.treedef.num_leaves] = change
-
-        def visit(dstate, what, dvisited):
-            here = at(record.visited, what.number)
-            dnext, du = jax.jvp(again.passing(here, what), (chain.p, *here[:3]), (dp, *dstate))[1]
-            return dnext, put(dvisited, what.number, Visited._make((*dstate, du)))
-
-        def between(dstations, dvisited):
-            dt, *dcore = dstations
-            dparts = dp, dstart[0], tuple(x[0] for x in dcore), again.to_start(dvisited)
-            dy0 = jax.jvp(again.starting, again.parts, dparts)[1]
-            outputs, moments = forwards(chain, dp, dy0)
-            dcore = _behind(dcore, split(again.system, outputs))
-            return (jnp.full_like(dt, dstart[0]), *dcore), dvisited, (dy0, moments)
-
-        dvisited: Any = jax.tree.map(jnp.zeros_like, record.visited)
-        (_, q, v), dvisited, (dy0, moments) = walk.go(visit, between, _stations(dstart, chain.count), dvisited)
-        first_q, first_v = split(again.system, dy0)
-        q, v, u = _sound(record.possible, q[1:], v[1:], dvisited.u[walk.last] if self.shown else None)
-        return jax.tree.leaves(Path(q, v, u, first_q, first_v, moments if chain.watched else None))
+        return jax.tree.leaves(again.push(tuple(dx[:count]), dstart, self.shown))
 
     def _backwards(self, known, moving, weights):
         again = self._again(known, moving)
-        chain, walk, record = again.chain, again.walk, again.record
         fill = lambda shape, weight: jnp.zeros(shape.shape, shape.dtype) if weight is None else weight
         shapes, structure = jax.tree.flatten(self.of_travel.path)
         shown = jax.tree.unflatten(structure, [weight is not None for weight in weights]).u is True
-        weight = jax.tree.unflatten(structure, map(fill, shapes, weights))
-        q, v, u = _sound(record.possible, *weight[:3])
-
-        def visit(state, what, rest):
-            dp, own = rest
-            here, (*of_state, of_u) = at(record.visited, what.number), at(own, what.number)
-            more, *before = jax.vjp(again.passing(here, what), chain.p, *here[:3])[1]((state, of_u))
-            return tuple(map(jnp.add, before, of_state)), (jax.tree.map(jnp.add, dp, more), own)
-
-        def between(stations, rest):
-            (t, *core), (dp, own) = stations, rest
-            others = jnp.zeros((chain.count, record.trace.y.shape[1] - sum(x.shape[1] for x in core)), t.dtype)
-            moments = jnp.zeros(0, t.dtype) if weight.moments is None else weight.moments
-            more, dy0 = backwards(chain, jnp.concatenate([*(x[1:] for x in core), others], axis=1), moments)
-            first = jnp.concatenate([weight.first_q, weight.first_v])
-            of_p, begin, end, on_the_way = jax.vjp(again.starting, *again.parts)[1](dy0.at[: first.size].add(first))
-            dp = tuple(a + b + c for a, b, c in zip(dp, more, of_p, strict=True))
-            own = jax.tree.map(lambda x, y: x.at[: walk.first].add(y), own, on_the_way)
-            stations = jnp.zeros_like(t), *(x.at[0].set(y) for x, y in zip(core, end, strict=True))
-            return stations, (dp, own), begin + jnp.sum(t)
-
-        own = jax.tree.map(jnp.zeros_like, record.visited)
-        if shown:
-            own = own._replace(u=own.u.at[walk.last].set(u))
-        t, *core = _stations([jnp.zeros_like(x) for x in again.start], chain.count)
-        stations, rest = (t, *_behind(core, (q, v))), (tuple(map(jnp.zeros_like, chain.p)), own)
-        stations, (dp, _), dbegin = walk.go(visit, between, stations, rest, backwards=True, shown=shown)
-        dt, dq, dv = (x[0] for x in stations)
-        return [*dp, *((dt + dbegin, dq, dv)[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
+        dp, dstart = again.pull(jax.tree.unflatten(structure, map(fill, shapes, weights)), shown)
+        return [*dp, *(dstart[i - self.treedef.num_leaves] for i in moving[len(dp) :])]
 
     def _parts(self, operands):
         return eqx.combine(jax.tree.unflatten(self.treedef, list(operands)), self.rest)
@@ -191,19 +124,19 @@ class _Program:
         moving = moving[: sum(i < count - 3 for i in moving)]
         system_of = lambda p: self._moved(operands, moving, p)[1]
         chain = Chain(method, system_of, record.trace, tuple(operands[i] for i in moving))
-        return _Again(chain, system, start, record, _walk(method, system, self.shown))
+        return Again(chain, system, start, record, _walk(method, system, self.shown))
 
     def _gone(self, method, system, start, record):
         walk = _walk(method, system, self.shown)
         begin, given_q, given_v = start
         count = len(method.outputs)
         times = jnp.concatenate([begin[None], begin - method.t0 + jnp.asarray(method.outputs, begin.dtype)])
-        stations = times, *_stations(start, count)[1:]
+        stations = times, *stations_of(start, count)[1:]
 
         def visit(state, what, rest):
             on, visited, seen = rest
             t, q, v = state
-            point, there = (q, v), _switched(system, on, what.station)
+            point, there = (q, v), switched(system, on, what.station)
             if walk.looks:
                 y = jnp.concatenate(point)
                 looks = what.look >= 0
@@ -217,11 +150,11 @@ class _Program:
 
         def between(stations, rest):
             (_, *core), (on, visited, seen) = stations, rest
-            y0 = method.step.start(system, begin, tuple(x[0] for x in core), _rows(visited, walk.first))
+            y0 = method.step.start(system, begin, tuple(x[0] for x in core), rows(visited, walk.first))
             run = method.run(system, y0, record, seen)
             if on is not None:
                 on = on.at[1:].set(run.on)
-            return (times, *_behind(core, split(system, run.outputs))), (on, visited, seen), (y0, run)
+            return (times, *behind(core, split(system, run.outputs))), (on, visited, seen), (y0, run)
 
         on = None
         if system.structure.events:
@@ -231,16 +164,16 @@ class _Program:
         empty: Any = jax.tree.map(lambda x: jnp.zeros((x.shape[0] + 1, *x.shape[1:]), x.dtype), self.of_record.visited)
         seen = Look.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
         (_, q, v), (on, visited, _), (y0, run) = walk.go(visit, between, stations, (on, empty, seen), looks=True)
-        visited = _rows(visited, walk.visits)
+        visited = rows(visited, walk.visits)
         first_q, first_v = split(system, y0)
         met = _met(method, system, on, times, q.at[0].set(first_q), v.at[0].set(first_v), given_v)
-        q, v, u = _sound(met[0], q[1:], v[1:], visited.u[walk.last] if self.shown else None)
+        q, v, u = sound(met[0], q[1:], v[1:], visited.u[walk.last] if self.shown else None)
         moved, turned = (jnp.max(jnp.abs(x), initial=0) for x in (first_q - given_q, first_v - given_v))
         gone = Travel(
             Path(q, v, u, first_q, first_v, run.moments), run.on, moved, turned, met[0], met[1:], run.steps,
             run.rejected, run.iterations, run.status, run.time,
         )  # fmt: skip
-        return gone, _Record(run.trace, on, met[0], visited)
+        return gone, Record(run.trace, on, met[0], visited)
 
     @staticmethod
     def _flat(results, shapes):
@@ -248,63 +181,11 @@ class _Program:
         return [jnp.asarray(x, s.dtype) for x, s in pairs]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Again:
-    """A run that is known, to be differentiated."""
-
-    chain: Chain
-    system: System
-    start: Any
-    record: _Record
-    walk: Walk
-
-    def passing(self, here: Visited, what: Visit) -> Any:
-        """The next state and the accelerations or corrections, as a function of parameters and state."""
-
-        def passing(p, t, q, v):
-            system = _switched(self.chain.system_of(p), self.record.on, what.station)
-            u = known(system, t, q, v, what.level, here.u)
-            return self.walk.route.after(system, t, q, v, u, what.level, what.goes), u
-
-        return passing
-
-    def starting(self, p: Any, begin: Any, end: Any, visited: Any) -> Any:
-        """The state at the start."""
-        return self.chain.method.step.start(self.chain.system_of(p), begin, end, visited)
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """What that depends on."""
-        end = split(self.system, self.record.trace.y[0])
-        return self.chain.p, self.start[0], end, self.to_start(self.record.visited)
-
-    def to_start(self, visited: Any) -> Any:
-        return _rows(visited, self.walk.first)
-
-
 def _walk(method: Any, system: System, shown: bool) -> Walk:
     between = system.constrained and not method.on_grid and method.step.on_constraints
     ending = (POSITION, VELOCITY) * between + (ACCELERATION,) * shown
     route = method.step.route(ROUNDS if system.constrained else ())
     return Walk(route, LOOKS * (method.looks and system.constrained), ending, len(method.outputs))
-
-
-def _stations(start: Any, outputs: int) -> tuple[Any, ...]:
-    """The start, and room for the outputs."""
-    return tuple(jnp.zeros((outputs + 1, *jnp.shape(x)), x.dtype).at[0].set(x) for x in start)
-
-
-def _behind(core: Any, outputs: Any) -> tuple[Any, ...]:
-    """The same start with these outputs."""
-    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(core, outputs, strict=True))
-
-
-def _rows(visited: Any, count: int) -> Any:
-    return jax.tree.map(lambda x: x[:count], visited)
-
-
-def _switched(system: System, on: Any, station: Any) -> System:
-    return system if on is None else system.switched(at(on, station))
 
 
 def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any) -> Any:
@@ -326,12 +207,7 @@ def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: 
     return met | missing.at[0].set(False)
 
 
-def _sound(possible: Any, *results: Any) -> list[Any]:
-    """What can only be known if there is a start. Products, so that derivatives are not numbers either."""
-    return [None if x is None else x * jnp.where(possible, 1, jnp.nan) for x in results]
-
-
-def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, _Record]:
+def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, Record]:
     structure, outputs, size = system.structure, len(method.outputs), method.step.size(system)
     events, switches = len(structure.events), len(structure.switches)
     steps, whole = method.room, jnp.zeros((), int).dtype
@@ -350,7 +226,7 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     unknowns = v.size + structure.multiplier_count
     visited = Visited(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None
     of_stations = flag(outputs + 1, switches) if events else None
-    return Travel(path, on, *going), _Record(trace, of_stations, flag(), visited)
+    return Travel(path, on, *going), Record(trace, of_stations, flag(), visited)
 
 
 def _refuse(operands, moving, changes):

@@ -168,6 +168,26 @@ def test_an_event_ends_the_simulation():
     assert np.all(np.isnan(solution.q[1]))
 
 
+def test_derivatives_of_what_an_event_left_and_of_what_it_did_not():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(mass=1.0), position=(1.0, 0.0))
+    model.add("rod", mbs.DistanceConstraint(distance=1.0), between=(model.ground, bob))
+    model.add("low", mbs.Event(lambda t, o: o["bob.position"][1] + 0.5, stop=True))
+    system = model.assemble()
+
+    @jax.jit
+    def forces(length):
+        params = {"rod": {"distance": length}}
+        return mbs.simulate(system, t1=1.0, dt=1e-2, saveat=[0.1, 0.2, 0.9], params=params)["rod.force"]
+
+    backwards, forwards = jax.jacrev(forces)(1.0), jax.jacfwd(forces)(1.0)
+    difference = (forces(1 + 1e-6) - forces(1 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(backwards, forwards, rtol=1e-12)
+    np.testing.assert_allclose(backwards[:2], difference[:2], rtol=1e-7)
+    # What was not reached has no derivative; zero would look like one.
+    assert np.isnan(backwards[2])
+
+
 def test_a_bouncing_ball_and_a_batch_of_them():
     model = mbs.Model(gravity=(0, -9.81, 0))
     model.add("ball", mbs.MassPoint(mass=1.0), position=(0, 1.0, 0))

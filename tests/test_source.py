@@ -15,7 +15,19 @@ from . import cases
 PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
-    {"_late", "_storage", "_batches", "_errors", "_status", "_types", "_xla", "_ranges", "_spectrum", "linalg"},
+    {
+        "_late",
+        "_storage",
+        "_batches",
+        "_look",
+        "_errors",
+        "_status",
+        "_types",
+        "_xla",
+        "_ranges",
+        "_spectrum",
+        "linalg",
+    },
     {"_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
     {"bodies", "connectors", "sensors", "event", "piecewise"},
@@ -29,6 +41,7 @@ LEVELS = [
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
     {"_replay", "_walk", "health", "_linearize"},
+    {"_again"},
     {"_travel"},
     {"_simulate", "statics", "_modes"},
     {"files"},
