@@ -12,7 +12,7 @@ from jax import lax
 from ._integrate import Trace
 from ._projection import Visited
 from ._replay import Chain, backwards, forwards
-from ._walk import Visit, Walk, at, put
+from ._walk import Visit, Walk, at, behind, first_rows, put, stations_of
 from .equations import known, split
 from .system import System
 
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Again:
-    """`start`: the time there, q and v."""
+    """The run. `start`: the time there, q and v."""
 
     chain: Chain
     system: System
@@ -128,21 +128,7 @@ class Again:
         return self.chain.p, self.start[0], end, self._to_start(self.record.visited)
 
     def _to_start(self, visited: Any) -> Any:
-        return rows(visited, self.walk.first)
-
-
-def stations_of(start: Any, outputs: int) -> tuple[Any, ...]:
-    """The start, and room for the outputs."""
-    return tuple(jnp.zeros((outputs + 1, *jnp.shape(x)), x.dtype).at[0].set(x) for x in start)
-
-
-def behind(core: Any, outputs: Any) -> tuple[Any, ...]:
-    """The same start with these outputs."""
-    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(core, outputs, strict=True))
-
-
-def rows(visited: Any, count: int) -> Any:
-    return jax.tree.map(lambda x: x[:count], visited)
+        return first_rows(visited, self.walk.first)
 
 
 def switched(system: System, on: Any, station: Any) -> System:

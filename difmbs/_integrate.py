@@ -369,9 +369,9 @@ class Adaptive(eqx.Module):
         if seen is None:
             look = lambda i, seen: seen.after(i, y0, self.step.slope(t0, seen.point(i, y0), system))
             seen = lax.fori_loop(0, LOOKS, look, Look.start(y0))
-        return jnp.concatenate([seen.still, jnp.zeros(y0.size - seen.still.size, y0.dtype)]), seen.longest(
-            self.step.reach
-        )
+        # Of what else a state holds it is not known, and does not count.
+        others = jnp.zeros(y0.size - seen.still.size, y0.dtype)
+        return jnp.concatenate([seen.still, others]), seen.longest(self.step.reach)
 
     def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""

@@ -163,8 +163,8 @@ class AbstractProblem(eqx.Module):
         # All columns at once: each part of the unknowns moves in columns of its own.
         sizes = [x.size for x in (*held.v, *([] if multiplier is None else [multiplier]))]
         ends = np.cumsum(sizes).tolist()
-        columns = lambda i: [(0, 0, 0), (ends[i] - sizes[i], ends[-1] - ends[i], 0)]
-        wide = lambda x, i: lax.pad(x, np.zeros((), x.dtype), columns(i))
+        widths = lambda i: [(0, 0, 0), (ends[i] - sizes[i], ends[-1] - ends[i], 0)]
+        wide = lambda x, i: lax.pad(x, np.zeros((), x.dtype), widths(i))
         directions = [[wide(x, i) for x in body.slopes] for i, body in enumerate(held.q)]
         of_multiplier = None if multiplier is None else wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.q))
 

@@ -82,19 +82,19 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 
 def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     """q and v on the constraints."""
-    return judged(system, t, (q, v), Route(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v))
-
-
-def judged(system: System, t: Any, given: tuple[Vector, Vector], found: tuple[Vector, Vector]) -> Start:
-    """What to say of a start that was found."""
     if not system.constrained:
-        zero = jnp.zeros((), found[0].dtype)
-        return Start(*found, zero, zero, jnp.asarray(True))
-    q, v, q0, v0 = (lax.stop_gradient(x) for x in (*found, *given))
+        zero = jnp.zeros((), q.dtype)
+        return Start(q, v, zero, zero, jnp.asarray(True))
+    found, _ = Route(ROUNDS).follow(system, t, q, v)
+    q1, v1, q0, v0 = (lax.stop_gradient(x) for x in (*found, q, v))
+    fits = meets(system, t, q1, v1, *start_limits(q1, v1, v0))
+    return Start(*found, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)
+
+
+def start_limits(q: Vector, v: Vector, given_v: Vector) -> tuple[Any, Any]:
+    """By how much a start may violate constraints, as a displacement and a velocity."""
     small = jnp.finfo(q.dtype).eps ** 0.5
-    speed = jnp.max(jnp.abs(jnp.concatenate([v, v0])))
-    fits = meets(system, t, q, v, small * jnp.max(jnp.abs(q)), small * speed)
-    return Start(*found, jnp.max(jnp.abs(q - q0)), jnp.max(jnp.abs(v - v0)), fits)
+    return small * jnp.max(jnp.abs(q)), small * jnp.max(jnp.abs(jnp.concatenate([v, given_v])))
 
 
 def meets(system: System, t: Any, q: Vector, v: Vector, of_q: Any, of_v: Any) -> Any:

@@ -1,8 +1,8 @@
 """From a start to the states at all outputs, as one function that JAX traces late, with its derivatives.
 
 The start is brought onto the constraints, the time loop runs, and what is between steps is brought back onto the
-constraints. Differentiated, the loop records its steps, and the rest the states it visits; `_again` makes the$
-from that.
+constraints. Differentiated, the loop records its steps, and the rest the states it visits; `_again` makes the
+derivative from that.
 """
 
 import dataclasses
@@ -13,14 +13,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ._again import Again, Path, Record, behind, rows, sound, stations_of, switched
+from ._again import Again, Path, Record, sound, switched
 from ._integrate import Adaptive, Fixed, Trace
 from ._late import Linear, late
 from ._look import LOOKS, Look
 from ._problems import ACCELERATION, POSITION, VELOCITY
-from ._projection import ROUNDS, Visited, meets
+from ._projection import ROUNDS, Visited, meets, start_limits
 from ._replay import Chain
-from ._walk import Walk, put
+from ._walk import Walk, behind, first_rows, put, stations_of
 from .equations import solved, split
 from .system import System
 
@@ -73,7 +73,8 @@ class _Program:
         return self._flat(self._gone(method, system, start, record=True), (self.of_travel, self.of_record))
 
     def derivative(self, operands, moving, changes):
-        if moving[0] < self.treedef.children()[0].num_leaves:
+        of_method = self.treedef.children()[0].num_leaves
+        if any(i < of_method for i in moving):
             raise TypeError("simulate cannot be differentiated with respect to numbers of its solver: pass plain ones.")
         flat, structure = jax.tree.flatten((self.of_travel, self.of_record))
         found = late(self.recorded, tuple(flat), _refuse, operands)
@@ -150,7 +151,7 @@ class _Program:
 
         def between(stations, rest):
             (_, *core), (on, visited, seen) = stations, rest
-            y0 = method.step.start(system, begin, tuple(x[0] for x in core), rows(visited, walk.first))
+            y0 = method.step.start(system, begin, tuple(x[0] for x in core), first_rows(visited, walk.first))
             run = method.run(system, y0, record, seen)
             if on is not None:
                 on = on.at[1:].set(run.on)
@@ -164,7 +165,7 @@ class _Program:
         empty: Any = jax.tree.map(lambda x: jnp.zeros((x.shape[0] + 1, *x.shape[1:]), x.dtype), self.of_record.visited)
         seen = Look.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
         (_, q, v), (on, visited, _), (y0, run) = walk.go(visit, between, stations, (on, empty, seen), looks=True)
-        visited = rows(visited, walk.visits)
+        visited = first_rows(visited, walk.visits)
         first_q, first_v = split(system, y0)
         met = _met(method, system, on, times, q.at[0].set(first_q), v.at[0].set(first_v), given_v)
         q, v, u = sound(met[0], q[1:], v[1:], visited.u[walk.last] if self.shown else None)
@@ -193,16 +194,14 @@ def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: 
     if not system.constrained:
         return jnp.ones(len(t), bool)
     q, v = lax.stop_gradient((q, v))
-    eps = jnp.finfo(q.dtype).eps
     missing = ~jnp.all(jnp.isfinite(q), axis=-1)
     # Compared with the largest position until then, and with the speed that would lead so far within the run.
     largest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(q)), axis=1)
-    size = jnp.maximum(lax.cummax(largest), eps**0.5)
+    size = jnp.maximum(lax.cummax(largest), jnp.finfo(q.dtype).eps ** 0.5)
     fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
     speed = size / (method.t1 - method.t0) + fastest
-    of_start = largest[0], jnp.maximum(jnp.max(jnp.abs(v[0])), jnp.max(jnp.abs(given_v)))
-    levels = zip((size, speed), method.step.held, of_start, strict=True)
-    limits = [jnp.where(held, _DRIFT * x, jnp.inf).at[0].set(eps**0.5 * first) for x, held, first in levels]
+    levels = zip((size, speed), method.step.held, start_limits(q[0], v[0], given_v), strict=True)
+    limits = [jnp.where(held, _DRIFT * x, jnp.inf).at[0].set(first) for x, held, first in levels]
     met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
     return met | missing.at[0].set(False)
 

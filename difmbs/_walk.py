@@ -132,3 +132,17 @@ def at(rows: Any, i: Any) -> Any:
 def put(rows: Any, i: Any, new: Any) -> Any:
     """The arrays with row i replaced."""
     return jax.tree.map(lambda x, y: with_row(x, i, y), rows, new)
+
+
+def stations_of(start: Any, outputs: int) -> tuple[Any, ...]:
+    """The start, and room for the outputs."""
+    return tuple(jnp.zeros((outputs + 1, *jnp.shape(x)), x.dtype).at[0].set(x) for x in start)
+
+
+def behind(core: Any, outputs: Any) -> tuple[Any, ...]:
+    """The same start with these outputs."""
+    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(core, outputs, strict=True))
+
+
+def first_rows(visited: Any, count: int) -> Any:
+    return jax.tree.map(lambda x: x[:count], visited)
