@@ -18,6 +18,7 @@ from jax import lax
 from ._batches import anywhere
 from ._events import passed
 from ._integrate import Trace
+from ._storage import side_by_side
 from .linalg import with_row
 
 
@@ -128,6 +129,7 @@ def forwards(chain: Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
     def left(at):
         return at.j < chain.trace.reached
 
+    dp, dy0 = jax.tree.map(side_by_side, (dp, dy0))
     # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
     unknown = jnp.full((chain.count + 1, *dy0.shape), jnp.nan, dy0.dtype)
     start = _Ahead(jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.zeros(chain.events, dy0.dtype))
@@ -153,7 +155,7 @@ def _push(chain: Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:
         return jnp.where(here, j + 1, j), with_row(outputs, jnp.where(here, j, chain.count), row)
 
     j, outputs = lax.while_loop(lambda carry: anywhere(chain.has_output(k, carry[0])), save, (at.j, at.outputs))
-    return _Ahead(k + 1, j, tangent(lambda y, result: step.ending(h, y, result)), outputs, at.moments)
+    return _Ahead(k + 1, j, side_by_side(tangent(lambda y, result: step.ending(h, y, result))), outputs, at.moments)
 
 
 def _push_event(chain: Chain, dp: Any, states: Any, at: _Ahead) -> _Ahead:

@@ -15,7 +15,7 @@ def by_component(x: Any) -> Any:
 
     An operation of its own, because JAX's does it outside of programs too, where others then misread the array.
     """
-    return _stored.bind(x, order=(1, 0)) if len(x) >= _ROWS else x
+    return stored.bind(x, order=(1, 0)) if len(x) >= _ROWS else x
 
 
 def side_by_side(x: Any) -> Any:
@@ -23,22 +23,22 @@ def side_by_side(x: Any) -> Any:
 
     They are stored at all, too: XLA computes cheap tangents again wherever they are used.
     """
-    return _stored.bind(x, order=None)
+    return stored.bind(x, order=None)
 
 
 def _batched(operands, axes, *, order):
     (x,), (axis,) = operands, axes
     if order is None:
-        return _stored.bind(x, order=(*(i for i in range(x.ndim) if i != axis), axis)), axis
-    return _stored.bind(x, order=(axis, *(i + (i >= axis) for i in order))), axis
+        return stored.bind(x, order=(*(i for i in range(x.ndim) if i != axis), axis)), axis
+    return stored.bind(x, order=(axis, *(i + (i >= axis) for i in order))), axis
 
 
-_stored = Primitive("stored")
-_stored.def_impl(lambda x, order: x)
-_stored.def_abstract_eval(lambda x, order: x)
+stored = Primitive("stored")
+stored.def_impl(lambda x, order: x)
+stored.def_abstract_eval(lambda x, order: x)
 _lowered = mlir.lower_fun(
     lambda x, order: x if order is None else with_layout_constraint(x, Layout(order)), multiple_results=False
 )
-mlir.register_lowering(_stored, _lowered)
-ad.deflinear2(_stored, lambda weight, _, order: (_stored.bind(weight, order=order),))
-batching.primitive_batchers[_stored] = _batched
+mlir.register_lowering(stored, _lowered)
+ad.deflinear2(stored, lambda weight, _, order: (stored.bind(weight, order=order),))
+batching.primitive_batchers[stored] = _batched
