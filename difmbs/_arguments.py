@@ -81,8 +81,8 @@ def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol
     check_system("simulate", system)
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
-    one_step = solver is None or isinstance(solver, (diffrax.AbstractERK, diffrax.AbstractDIRK, AbstractNewmark))
-    if not one_step:
+    one_step = (diffrax.AbstractERK, diffrax.AbstractDIRK, diffrax.Euler, diffrax.ImplicitEuler, AbstractNewmark)
+    if solver is not None and not isinstance(solver, one_step):
         raise SimulationError(
             f"{type(solver).__name__} is not among the solvers that simulate takes: diffrax's explicit and diagonally "
             "implicit Runge-Kutta methods. Use for example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, "

@@ -25,7 +25,7 @@ from ._travel import travel
 from ._types import Params
 from .equations import named, split
 from .solution import Solution, raise_if_failed
-from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step
+from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step, patient
 from .system import System
 
 
@@ -143,7 +143,7 @@ def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -
         max_steps = math.ceil((t1 - t0) / dt) + 2
     result = diffrax.diffeqsolve(
         TERM,
-        solver,
+        patient(solver, rtol),
         t0,
         t1,
         dt,

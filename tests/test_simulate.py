@@ -35,7 +35,10 @@ RUNS = {
     "Dopri8": dict(solver=diffrax.Dopri8(), saveat=[0.25, 0.5]),
     "Kvaerno5": dict(solver=diffrax.Kvaerno5(), saveat=[0.25, 0.5], rtol=1e-6, atol=1e-8),
     "Kvaerno3, fixed": dict(solver=diffrax.Kvaerno3(), dt=1e-2, saveat=[0.25, 0.5]),
+    "Euler, fixed": dict(solver=diffrax.Euler(), dt=5e-3, saveat=[0.25, 0.4]),
+    "ImplicitEuler": dict(solver=diffrax.ImplicitEuler(), rtol=1e-4, atol=1e-5, saveat=[0.25, 0.5]),
 }
+IMPLICIT = ("Kvaerno5", "Kvaerno3, fixed", "ImplicitEuler")
 
 
 def misfit(theta, **run):
@@ -55,8 +58,8 @@ def test_gradients_forwards_backwards_and_by_differences(run):
     loss = jax.jit(lambda theta: misfit(theta, **options))
     backwards = jax.jit(jax.grad(loss))(THETA)
     # Implicit steps are solved iteratively: forwards and backwards agree to the tolerance of that.
-    assert_close(jax.jacfwd(loss)(THETA), backwards, 1e-12 if "Kvaerno" not in run else 1e-7)
-    if "fixed" in run and "Kvaerno" not in run:
+    assert_close(jax.jacfwd(loss)(THETA), backwards, 1e-12 if run not in IMPLICIT else 1e-7)
+    if "fixed" in run and run not in IMPLICIT:
         flat, unravel = jax.flatten_util.ravel_pytree(THETA)
         h = 1e-5 * np.maximum(1, np.abs(flat))
         along = lambda x: float(loss(unravel(jnp.asarray(x))))
@@ -121,7 +124,42 @@ def test_derivatives_with_respect_to_the_solver_are_refused_instead_of_zero():
         jax.grad(end)(1e-6)
 
 
-@pytest.mark.parametrize(("solver", "order"), [(mbs.RungeKutta4(), 4), (diffrax.Heun(), 2), (diffrax.Tsit5(), 5)])
+def test_a_root_finder_with_tolerances_of_its_own_keeps_them():
+    def end(**own):
+        solver = diffrax.Kvaerno3(**own)
+        return mbs.simulate(SYSTEM, t1=0.1, dt=5e-2, solver=solver, rtol=1e-6, saveat=[0.1]).q[0]
+
+    same = end(root_finder=diffrax.VeryChord(rtol=1e-7, atol=1e-7))
+    np.testing.assert_array_equal(end(), same)
+    loose = end(root_finder=diffrax.VeryChord(rtol=1e-1, atol=1e-1))
+    assert 1e-6 < np.abs(loose - same).max() < 1e-3
+
+
+@pytest.mark.parametrize("solver", [diffrax.Kvaerno3(), diffrax.Kvaerno5(), diffrax.ImplicitEuler()])
+def test_implicit_steps_are_iterated_as_long_as_they_converge(solver):
+    """With dampers that hardly let the masses fall, for which explicit methods need 8000 steps."""
+    stiff = {"spring": {"damping": jnp.full(3, 1e3)}}
+    run = mbs.simulate(SYSTEM, t1=1.0, solver=solver, rtol=1e-3, atol=1e-4, saveat=[1.0], params=stiff)
+    assert run.stats["steps"] + run.stats["rejected"] <= 600
+
+
+@pytest.mark.parametrize("options", [dict(dt=1e-2), dict(rtol=1e-6, atol=1e-8)])
+def test_implicit_methods_give_the_same_in_the_loop_of_diffrax(options):
+    options = dict(solver=diffrax.Kvaerno3(), saveat=[0.1], t1=0.1, **options)
+    theirs = mbs.simulate(SYSTEM, adjoint=diffrax.RecursiveCheckpointAdjoint(), **options)
+    np.testing.assert_allclose(theirs.q, mbs.simulate(SYSTEM, **options).q, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("solver", "order"),
+    [
+        (mbs.RungeKutta4(), 4),
+        (diffrax.Heun(), 2),
+        (diffrax.Tsit5(), 5),
+        (diffrax.Euler(), 1),
+        (diffrax.ImplicitEuler(), 1),
+    ],
+)
 def test_order_of_convergence(solver, order):
     exact = mbs.simulate(SYSTEM, t1=0.4, dt=2.5e-4, solver=diffrax.Dopri8(), saveat=[0.4]).v[0]
     sizes = 0.4 / np.array([50, 75, 110, 165])

@@ -6,4 +6,5 @@ from .newmark import TrapezoidalIndex2 as TrapezoidalIndex2
 from .one_step import TERM as TERM
 from .one_step import AbstractOneStep as AbstractOneStep
 from .one_step import one_step as one_step
+from .patient import patient as patient
 from .runge_kutta_4 import RungeKutta4 as RungeKutta4

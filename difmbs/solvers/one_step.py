@@ -19,12 +19,13 @@ from jax import lax
 from .._problems import ACCELERATION, POSITION, VELOCITY
 from .._projection import Route, Visited, settle
 from .._status import Status
-from .._storage import side_by_side
+from .._tangents import jvp_of_many
 from ..equations import anew, corrected, derivative, solved, split
 from ..linalg import with_row
 from ..system import System
 from . import newmark
 from .newmark import AbstractNewmark
+from .patient import patient
 
 TERM = diffrax.ODETerm(derivative)
 
@@ -152,9 +153,10 @@ class AnySolver(AbstractOneStep):
 
     def _solved(self, system, t, h, y, dense, result):
         """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""
-        if not isinstance(self.solver, diffrax.AbstractDIRK):
+        if not isinstance(self.solver, diffrax.AbstractImplicitSolver):
             return None
-        last, slope = dense["k"][-1], h * derivative(t, y, system)
+        last = dense["k"][-1] if isinstance(self.solver, diffrax.AbstractDIRK) else dense["y1"] - dense["y0"]
+        slope = h * derivative(t, y, system)
         small = jnp.finfo(y.dtype).eps ** 0.5 * (jnp.max(jnp.abs(last)) + jnp.max(jnp.abs(y)))
         failed = (result != diffrax.RESULTS.successful) & (jnp.max(jnp.abs(last - slope)) > small)
         return jnp.where(failed, Status.newton_failed.value, Status.ok.value)
@@ -185,10 +187,9 @@ def _reach(tableau: diffrax.ButcherTableau) -> float:
 class Explicit(AbstractOneStep):
     """An explicit Runge-Kutta method of diffrax; coefficients, error estimate and interpolation are diffrax's.
 
-    Diffrax loops over the stages of a step, which costs more than the physics of a small system: here `step` writes
-    them out where they are cheap. `push` and `pull` loop over them, and spell out the derivative of the method (its
-    discrete adjoint): the equations of motion and their derivative are compiled once each, and nothing is stored but
-    the stages.
+    Diffrax loops over the stages of a step, which costs more than the physics of a small system: here `step` and `push`
+    write them out where they are cheap. `result`, and so its derivative in `pull`, loops over them: the equations of
+    motion and their derivative are compiled once each, and nothing is stored but the stages.
     """
 
     solver: diffrax.AbstractERK
@@ -244,8 +245,7 @@ class Explicit(AbstractOneStep):
     def _push_written_out(self, system_of, p, t, h, y, dp, dy):
         @jax.jit
         def slope(t, p, y, dp, dy):
-            k, dk = jax.jvp(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
-            return k, side_by_side(dk)
+            return jvp_of_many(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
 
         tableau = self.tableau
         pairs = [slope(t, p, y, dp, dy)]
@@ -374,12 +374,9 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
     if isinstance(solver, diffrax.AbstractDIRK):
-        # Diffrax's own loop fills in these two; its default loop over stages has no forward mode.
+        # Diffrax's default loop over stages has no forward mode.
         solver = dataclasses.replace(solver, scan_kind="bounded")
-        if isinstance(solver.root_finder, diffrax.VeryChord):
-            tight = diffrax.VeryChord(rtol=0.1 * rtol, atol=0.1 * rtol)
-            solver = eqx.tree_at(lambda s: s.root_finder, solver, tight)
-    return AnySolver(solver)
+    return AnySolver(patient(solver, rtol))
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:

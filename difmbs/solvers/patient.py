@@ -1,0 +1,46 @@
+"""The root finders with which diffrax' implicit methods solve the equations of a step."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import optimistix
+
+
+class Patient(optimistix.AbstractRootFinder):
+    """A root finder that goes on while it converges.
+
+    Those of diffrax 0.7.2 and optimistix 0.1.0 report divergence where they have not converged after two iterations.
+    """
+
+    rtol: float
+    atol: float
+    norm: Callable[[Any], Any]
+    finder: optimistix.AbstractRootFinder
+
+    def init(self, *arguments: Any, **named: Any):
+        return self.finder.init(*arguments, **named)
+
+    def step(self, *arguments: Any, **named: Any):
+        return self.finder.step(*arguments, **named)
+
+    def terminate(self, *arguments: Any, **named: Any):
+        ends, result = self.finder.terminate(*arguments, **named)
+        return ends, optimistix.RESULTS.where(ends, result, optimistix.RESULTS.successful)
+
+    def postprocess(self, *arguments: Any, **named: Any):
+        return self.finder.postprocess(*arguments, **named)
+
+
+def patient(solver: Any, rtol: float) -> Any:
+    """The solver with a patient root finder, of a tenth of this tolerance if it leaves its own open."""
+    if not isinstance(solver, diffrax.AbstractImplicitSolver):
+        return solver
+    finder: Any = solver.root_finder
+    # Left open they are an object that diffrax' own loop replaces.
+    if not isinstance(finder.rtol, (float, int, jax.Array)):
+        finder = dataclasses.replace(finder, rtol=0.1 * rtol, atol=0.1 * rtol, norm=optimistix.max_norm)
+    return eqx.tree_at(lambda s: s.root_finder, solver, Patient(finder.rtol, finder.atol, finder.norm, finder))
