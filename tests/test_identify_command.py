@@ -258,7 +258,7 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     assert ": the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver." in said
 
 
-SLOW = "dt = 0.00005"
+SLOW = "dt = 0.00002"
 """Some tenths of a second for an iteration."""
 
 

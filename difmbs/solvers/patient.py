@@ -16,8 +16,8 @@ class Patient(optimistix.AbstractRootFinder):
     Those of diffrax 0.7.2 and optimistix 0.1.0 report divergence where they have not converged after two iterations.
     """
 
-    rtol: float
-    atol: float
+    rtol: Any
+    atol: Any
     norm: Callable[[Any], Any]
     finder: optimistix.AbstractRootFinder
 
