@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ._projection import settle
+from ._projection import onto_constraints
 from .equations import derivative, split
 from .outputs import Outputs
 from .solvers import AbstractOneStep
@@ -74,20 +74,20 @@ def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -
     The event may be a little before or after t. Its time moves with the event's function, and because the motion before
     and after it differ, so does the state at a fixed time after it; both to first order.
     """
-    held = lax.stop_gradient
+    held = lambda x: jax.tree.map(lambda y: lax.stop_gradient(y) if eqx.is_array(y) else y, x)
     core = jnp.concatenate(split(system, y))
     # Just before, so that a force that jumps at this time still has its old value.
     before = t - 8 * jnp.finfo(y.dtype).eps * jnp.maximum(jnp.abs(t), 1)
-    rate = jax.tree.map(held, rates(system, before, core))[number]
+    rate = rates(held(system), before, held(core))[number]
     value = values(system, t, core)[number]
     shift = -value / rate
     moment = t + shift
-    core = core + shift * held(derivative(before, core, system))
+    core = core + shift * derivative(before, held(core), held(system))
     following = system.switched(after(system, number)[0])
     q, v = lax.switch(number, [_jump(event) for event in elements(system)], moment, *split(system, core))
-    q, v = settle(following, moment, q, v)
+    q, v = onto_constraints(following, moment, q, v)
     core = jnp.concatenate([q, v])
-    core = core - shift * held(derivative(moment, core, following))
+    core = core - shift * derivative(held(moment), held(core), held(following))
     return step.start(following, t, *step.route().follow(following, t, *split(system, core))), moment
 
 
@@ -103,10 +103,13 @@ def _jump(event: Any) -> Any:
 
 
 class Watch(NamedTuple):
-    """What is known of the events: on which side of zero each is, which one is aimed at and where it is expected,
-    which one is due, the switches, and when each happened last."""
+    """What is known of the events: on which side of zero each is, the functions' values at the end of the last step and
+    of the one before, which one is aimed at and where it is expected, which one is due, the switches, and when each
+    happened last."""
 
     side: Any
+    value: Any
+    former: Any
     aim: Any
     target: Any
     tries: Any
@@ -117,9 +120,12 @@ class Watch(NamedTuple):
     @classmethod
     def start(cls, system: System, t: Any, y: Any) -> "Watch":
         on = jnp.asarray(system.structure.switches, bool).reshape(-1)
-        side = jnp.sign(values(system.switched(on), t, y))
+        value = values(system.switched(on), t, y)
+        # The start itself is a time like any other; a function that is zero there has not crossed it.
+        timed = np.asarray([not callable(event.when) for event in elements(system)])
+        side = jnp.where(timed & (value == 0), -1, jnp.sign(value))
         none = jnp.full((), -1)
-        return cls(side, none, t, jnp.zeros((), int), none, on, jnp.full(side.shape, jnp.nan, y.dtype))
+        return cls(side, value, value, none, t, jnp.zeros((), int), none, on, jnp.full_like(value, jnp.nan))
 
     def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["Watch", Any]:
         """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
@@ -134,7 +140,10 @@ class Watch(NamedTuple):
             change = -now[self.aim] / rate
             there = (jnp.abs(change) <= _CLOSE * (end - t)) | (self.tries >= _TRIES)
             new = self._replace(
-                side=jnp.where(there, self.side.at[self.aim].multiply(-1), self.side),
+                # Others that happen at the same moment are due next.
+                side=jnp.where(
+                    there, jnp.where(crossed, self.side, side).at[self.aim].set(-self.side[self.aim]), self.side
+                ),
                 aim=jnp.where(there, -1, self.aim),
                 target=jnp.maximum(end + change, t),
                 tries=self.tries + 1,
@@ -174,4 +183,19 @@ class Watch(NamedTuple):
         def unaimed():
             return lax.cond(jnp.any(crossed), searched, nothing_there)
 
-        return lax.cond(keep & (self.aim >= 0), aimed, unaimed)
+        new, too_far = lax.cond(keep & (self.aim >= 0), aimed, unaimed)
+        kept = keep & ~too_far
+        return new._replace(
+            value=jnp.where(kept, now, self.value), former=jnp.where(kept, self.value, self.former)
+        ), too_far
+
+    def happened(self, following: System, t: Any, y: Any, moment: Any) -> "Watch":
+        """After the event that was due; y is the state behind it.
+
+        Where it has changed an event's function, that one's side is a new one: it did not cross zero.
+        """
+        now = values(following, t, y)
+        same = jnp.abs(now - self.value) <= _SLIVER * jnp.maximum(jnp.abs(self.value), jnp.abs(self.former))
+        side = jnp.where(same | (now == 0), self.side, jnp.sign(now))
+        due, moments = jnp.full_like(self.due, -1), self.moments.at[self.due].set(moment)
+        return self._replace(side=side, value=now, due=due, on=following.on, moments=moments)

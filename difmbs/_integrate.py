@@ -31,7 +31,8 @@ class Trace(NamedTuple):
     """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
 
     `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th,
-    from which the others can be computed again. Of the outputs, the first `reached` were reached.
+    from which the others can be computed again. Of the outputs, the first `reached` were reached; after the first
+    `steps` steps there is neither an output nor an event.
     Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
     """
 
@@ -41,6 +42,7 @@ class Trace(NamedTuple):
     outputs: Any
     index: Any
     reached: Any
+    steps: Any
     event: Any = None
     on: Any = None
 
@@ -132,7 +134,8 @@ class Fixed(eqx.Module):
         trace = None
         if record:
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
-            trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), jnp.sum(good))
+            good = jnp.sum(good)
+            trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), good, _until_last(index, good))
         steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
@@ -158,6 +161,11 @@ class Fixed(eqx.Module):
         index = np.clip(np.searchsorted(times, wanted - little) - 1, 0, count - 1)
         ends = np.where(wanted <= self.t0, self.t0, times[index + 1])
         return times, index, bool(np.all(np.abs(ends - wanted) <= little))
+
+
+def _until_last(index: Any, reached: Any) -> Any:
+    """The number of steps until the last of the outputs that were reached."""
+    return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
 
 
 def _no_states(steps: int, y0: Any, every: int) -> Any:
@@ -255,7 +263,13 @@ class Adaptive(eqx.Module):
         trace = None
         if record:
             starts, sizes, states, *of_events = s.recorded
-            trace = Trace(starts, sizes, states, wanted, index, jnp.sum(wanted <= s.end), *of_events)
+            reached = jnp.sum(wanted <= s.end)
+            steps = _until_last(index, reached)
+            if of_events:
+                numbers = jnp.arange(self.max_steps)
+                happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
+                steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
+            trace = Trace(starts, sizes, states, wanted, index, reached, steps, *of_events)
         return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool, seen: Look | None) -> "_State":
@@ -270,8 +284,9 @@ class Adaptive(eqx.Module):
         watch = Watch.start(system, t0, y0) if system.structure.events else None
         recorded = None
         if record:
-            times = jnp.zeros((2, self.max_steps + 1), y0.dtype)
-            recorded = (*times, _no_states(self.max_steps + 1, y0, self.spacing(y0.size)))
+            # Steps that are not taken have a size too, by which their derivatives can be divided.
+            times, sizes = (make(self.max_steps + 1, y0.dtype) for make in (jnp.zeros, jnp.ones))
+            recorded = (times, sizes, _no_states(self.max_steps + 1, y0, self.spacing(y0.size)))
             if watch is not None:
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
@@ -381,8 +396,7 @@ class Adaptive(eqx.Module):
         on, stop = after(here, number)
         following = system.switched(on)
         memory = self.step.begin(following, s.end, s.tnext - s.end, y)
-        moments = s.watch.moments.at[number].set(moment)
-        watch = s.watch._replace(on=on, due=jnp.full_like(number, -1), moments=moments)
+        watch = s.watch.happened(following, s.end, y, moment)
         place = jnp.where(active, s.steps, self.max_steps)
         recorded = self._written(s, place, s.end, 0 * s.h, y, number, s.watch.on)
         status = jnp.where(stop, Status.event.value, s.status)

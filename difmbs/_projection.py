@@ -80,12 +80,18 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 """The corrections that bring a start onto the constraints that may violate them by much."""
 
 
+@jax.jit
+def onto_constraints(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+    """The same for q and v that may violate them by much."""
+    return Route(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v)
+
+
 def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     """q and v on the constraints."""
     if not system.constrained:
         zero = jnp.zeros((), q.dtype)
         return Start(q, v, zero, zero, jnp.asarray(True))
-    found, _ = Route(ROUNDS).follow(system, t, q, v)
+    found = onto_constraints(system, t, q, v)
     q1, v1, q0, v0 = (lax.stop_gradient(x) for x in (*found, q, v))
     fits = meets(system, t, q1, v1, *start_limits(q1, v1, v0))
     return Start(*found, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)

@@ -46,6 +46,13 @@ class Chain:
         return self.trace.event is not None
 
     @property
+    def happened(self) -> Any:
+        """Which events did."""
+        event, numbers = self.trace.event, jnp.arange(self.events)[:, None]
+        taken = jnp.arange(event.shape[0]) < self.trace.steps
+        return jnp.any((event[None] == numbers) & taken[None], axis=1)
+
+    @property
     def every(self) -> int:
         """Of so many steps one state is stored."""
         return self.method.spacing(self.trace.y.shape[1])
@@ -127,12 +134,12 @@ def forwards(chain: Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
     """Tangents of the outputs, and of the moments at which events happened last."""
 
     def left(at):
-        return at.j < chain.trace.reached
+        return at.k < chain.trace.steps
 
     dp, dy0 = jax.tree.map(side_by_side, (dp, dy0))
     # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
     unknown = jnp.full((chain.count + 1, *dy0.shape), jnp.nan, dy0.dtype)
-    start = _Ahead(jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.zeros(chain.events, dy0.dtype))
+    start = _Ahead(jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.full(chain.events, jnp.nan, dy0.dtype))
     going_on = left if chain.every > 1 else lambda at: anywhere(left(at))
     push, push_event = (functools.partial(visit, chain, dp) for visit in (_push, _push_event))
     end = chain.through(going_on, chain.either(push, push_event, left), start)
@@ -177,14 +184,14 @@ class _Back(NamedTuple):
 def backwards(chain: Chain, weights: Any, of_moments: Any) -> tuple[Any, Any]:
     """Cotangents of parameters and start, from those of outputs and moments."""
     reached, y = chain.trace.reached, chain.trace.y
-    last = jnp.maximum(reached - 1, 0)
-    steps = jnp.where(reached > 0, chain.trace.index[last], -1)
     nothing = jnp.zeros(y.shape[1], y.dtype), jax.tree.map(jnp.zeros_like, chain.p)
-    start = _Back(steps, last, *nothing, of_moments)
+    start = _Back(chain.trace.steps - 1, jnp.maximum(reached - 1, 0), *nothing, of_moments)
     left = lambda at: at.k >= 0
     pull, pull_event = functools.partial(_pull, chain, weights), functools.partial(_pull_event, chain)
     end = chain.through(left, chain.either(pull, pull_event, left), start)
     unknown = jnp.any((jnp.arange(chain.count)[:, None] >= reached) & (weights != 0))
+    if chain.watched:
+        unknown |= jnp.any(~chain.happened & (of_moments != 0))
     return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (end.dp, end.dy))
 
 

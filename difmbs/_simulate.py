@@ -103,7 +103,12 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     system = system.with_values(values)
     gone = travel(method, system, method.t0, *system.initial_state())
     t = jnp.asarray(times, system.gravity.dtype)
-    q, v, on, code, reached = gone.path.q, gone.path.v, gone.on, gone.status, gone.time
+    q, v, on, code, moments = gone.path.q, gone.path.v, gone.on, gone.status, gone.path.moments
+    reached = gone.time
+    if moments is not None:
+        # That of the event that ended it, the last one, moves with the parameters.
+        last = moments[jnp.argmax(jnp.where(jnp.isnan(moments), -jnp.inf, moments))]
+        reached = jnp.where(code == Status.event.value, last, reached)
     drifted = jnp.any(~gone.kept) & ((code == Status.ok.value) | (code == Status.event.value))
     code = jnp.where(drifted, Status.constraint_drift.value, code)
     before = jnp.max(jnp.where(jnp.cumprod(gone.kept), t, method.t0))
@@ -118,7 +123,7 @@ def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive,
     )
     code = jnp.where(gone.possible, code, Status.inconsistent_start.value)
     known = None if gone.path.u is None else jax.vmap(lambda *x: named(system, *x))(t, q, v, gone.path.u)
-    return Solution(system, t, q, v, code, stats, on, gone.path.moments, known)
+    return Solution(system, t, q, v, code, stats, on, moments, known)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

@@ -183,8 +183,9 @@ class _Program:
 
 
 def _walk(method: Any, system: System, shown: bool) -> Walk:
-    between = system.constrained and not method.on_grid and method.step.on_constraints
-    ending = (POSITION, VELOCITY) * between + (ACCELERATION,) * shown
+    between = system.constrained and not method.on_grid
+    held = tuple(level for level, holds in zip((POSITION, VELOCITY), method.step.held, strict=True) if holds)
+    ending = held * between + (ACCELERATION,) * shown
     route = method.step.route(ROUNDS if system.constrained else ())
     return Walk(route, LOOKS * (method.looks and system.constrained), ending, len(method.outputs))
 
@@ -220,7 +221,7 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     going = (number(), number(), flag(), flag(outputs), count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(steps // method.spacing(size) + 2, size)
-    trace = Trace(number(steps), number(steps), states, number(outputs), count(outputs), count(), *happened)
+    trace = Trace(number(steps), number(steps), states, number(outputs), count(outputs), count(), count(), *happened)
     visits = _walk(method, system, known).visits
     unknowns = v.size + structure.multiplier_count
     visited = Visited(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None

@@ -1,5 +1,6 @@
 """Events: found exactly, acted upon, and accounted for in derivatives."""
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -166,6 +167,127 @@ def test_an_event_ends_the_simulation():
     np.testing.assert_allclose(solution.stats["time"], np.sqrt(4 / 9.81), rtol=1e-12)
     assert np.all(np.isfinite(solution.q[0]))
     assert np.all(np.isnan(solution.q[1]))
+
+
+def falling(**event):
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    model.add("ball", mbs.MassPoint2D(mass=1.0), position=(0.0, 1.0))
+    model.add("low", mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, **event))
+    return model.assemble()
+
+
+@pytest.mark.parametrize("run", [*RUNS.values(), dict(dt=5e-3, solver=diffrax.Euler())])
+def test_the_moment_that_ends_a_run_moves_with_the_parameters(run):
+    system = falling(stop=True)
+
+    @jax.jit
+    def end(h):
+        solution = mbs.simulate(system, t1=1.0, params={"ball": {"position": jnp.stack([0 * h, h])}}, **run)
+        return solution.events["low"], solution.stats["time"]
+
+    tolerance = 1e-9 if "solver" not in run else 1e-2
+    np.testing.assert_allclose(end(1.0), np.sqrt(2 / 9.81), rtol=tolerance)
+    forwards, backwards = jax.jacfwd(end)(1.0), jax.jacrev(end)(1.0)
+    np.testing.assert_allclose(forwards, 1 / np.sqrt(2 * 9.81), rtol=tolerance)
+    np.testing.assert_allclose(backwards, forwards, rtol=1e-12)
+
+
+def test_a_moment_that_did_not_come_has_no_derivative():
+    system = falling()
+    moment = lambda h: mbs.simulate(system, t1=0.1, params={"ball": {"position": jnp.stack([0 * h, h])}}).events["low"]
+    assert all(np.isnan(x) for x in (moment(1.0), jax.jacfwd(moment)(1.0), jax.jacrev(moment)(1.0)))
+
+
+def along_a_line(**events):
+    """A body that moves with 1 m/s from 0, and events of its position and of the time."""
+    model = mbs.Model()
+    model.add("body", mbs.Mass1D(mass=1.0), velocity=1.0)
+    for name, event in events.items():
+        model.add(name, event)
+    return model.assemble()
+
+
+@pytest.mark.parametrize("run", [dict(dt=0.05), dict(dt=0.07), dict()])
+def test_what_an_event_changes_has_not_crossed_zero(run):
+    place = lambda o: o["body.position"][0]
+    back = mbs.Event(lambda t, o: place(o) - 0.5, jump=lambda t, q, v: (q - 1.0, v))
+    there_and_back = mbs.simulate(along_a_line(back=back), t1=0.7, saveat=[0.7], **run)
+    np.testing.assert_allclose([there_and_back.q[0, 0], there_and_back.events["back"]], [-0.3, 0.5], atol=1e-12)
+    ahead = mbs.Event(0.33, jump=lambda t, q, v: (q + 1.0, v))
+    other = mbs.Event(lambda t, o: place(o) - 0.8, jump=lambda t, q, v: (q, -v))
+    jumped = mbs.simulate(along_a_line(ahead=ahead, other=other), t1=0.7, saveat=[0.7], **run)
+    np.testing.assert_allclose(jumped.q[0, 0], 1.7, atol=1e-12)
+    assert np.isnan(jumped.events["other"])
+
+
+@pytest.mark.parametrize("order", ["as they are", "reversed"])
+def test_events_at_the_same_moment_both_happen(order):
+    push = lambda t, q, v: (q, v + 1.0)
+    of_place = mbs.Event(lambda t, o: o["body.position"][0] - 0.3, direction=1, jump=push)
+    events = dict(time=mbs.Event(0.3, jump=push), place=of_place)
+    system = along_a_line(**(events if order == "as they are" else dict(reversed(events.items()))))
+    solution = mbs.simulate(system, t1=0.5, saveat=[0.5], dt=0.07)
+    np.testing.assert_allclose([*solution.events.values()], 0.3, atol=1e-12)
+    np.testing.assert_allclose(solution.q[0, 0], 0.3 + 0.2 * 3, atol=1e-12)
+
+
+def test_a_step_that_ends_at_one_event_shows_where_the_others_are():
+    hump = mbs.Event(lambda t, o: -(o["body.position"][0] - 0.04) * (o["body.position"][0] - 0.08), direction=-1)
+    solution = mbs.simulate(along_a_line(first=mbs.Event(0.05), hump=hump), t1=0.1, saveat=[0.1], dt=0.1)
+    np.testing.assert_allclose([solution.events[name] for name in ("first", "hump")], [0.05, 0.08], atol=1e-9)
+
+
+def test_a_time_at_the_start_is_due_at_once():
+    push = mbs.Event(0.0, jump=lambda t, q, v: (q, v + 1.0))
+    for run in (dict(dt=0.05), dict()):
+        solution = mbs.simulate(along_a_line(push=push), t1=0.5, saveat=[0.0, 0.5], **run)
+        np.testing.assert_allclose(solution.q[1, 0], 1.0, rtol=1e-12)
+        np.testing.assert_allclose(solution.events["push"], 0.0, atol=1e-15)
+
+
+class Carries(eqx.Module):
+    """A rod's force reaches a limit."""
+
+    limit: jax.Array
+
+    def __call__(self, t, outputs):
+        return outputs["rod.force"] - self.limit
+
+
+@pytest.mark.parametrize("run", ["fixed", "adaptive"])
+def test_a_rod_that_breaks(run):
+    """From the horizontal, where the rod carries 3 m g times the sine of the angle."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(mass=1.0), position=(1.0, 0.0))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("break", mbs.Event(Carries(jnp.asarray(15.0)), direction=1, switch={"rod": False}))
+    system = model.assemble()
+
+    @jax.jit
+    def end(limit):
+        solution = mbs.simulate(system, t1=0.6, saveat=[0.6], params={"break": {"when": {"limit": limit}}}, **RUNS[run])
+        return jnp.append(solution.q[0], solution.events["break"])
+
+    x, y, moment = end(15.0)
+    sine = 15 / (3 * 9.81)
+    cosine, speed, rest = np.sqrt(1 - sine**2), np.sqrt(2 * 9.81 * sine), 0.6 - moment
+    wanted = [cosine - speed * sine * rest, -sine - speed * cosine * rest - 0.5 * 9.81 * rest**2]
+    np.testing.assert_allclose([x, y], wanted, rtol=1e-8)
+    forwards, backwards = jax.jacfwd(end)(15.0), jax.jacrev(end)(15.0)
+    difference = (end(15.001) - end(14.999)) / 2e-3
+    np.testing.assert_allclose(forwards, difference, rtol=1e-6)
+    np.testing.assert_allclose(backwards, forwards, rtol=1e-11)
+
+
+@pytest.mark.parametrize("run", [dict(), dict(dt=0.01), dict(dt=0.01, solver=mbs.GeneralizedAlpha())])
+def test_a_joint_that_is_switched_on_far_from_where_it_is_met(run):
+    model = mbs.Model()
+    body = model.add("body", mbs.RigidBody2D(mass=1.0, inertia=0.1), angular_velocity=1.0)
+    joint = mbs.RevoluteJoint2D()
+    model.add("joint", joint, between=(model.ground.at(0.5, 0.5, 0), body.at(0.6, 0, 0)), active=False)
+    model.add("catch", mbs.Event(0.1, switch={"joint": True}))
+    solution = mbs.simulate(model.assemble(), t1=0.5, saveat=[0.1001, 0.12, 0.2, 0.5], **run)
+    np.testing.assert_allclose(solution["joint.displacement"][:, :2], 0, atol=1e-9)
 
 
 def test_derivatives_of_what_an_event_left_and_of_what_it_did_not():

@@ -123,10 +123,6 @@ class Later(AbstractOneStep):
     inner: AbstractOneStep
 
     @property
-    def on_constraints(self):
-        return self.inner.on_constraints
-
-    @property
     def held(self):
         return self.inner.held
 

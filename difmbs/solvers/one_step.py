@@ -45,15 +45,11 @@ class Step(NamedTuple):
 class AbstractOneStep(eqx.Module):
     """The state begins with q and v; a method may add what it carries from step to step.
 
-    `on_constraints`: whether it brings q and v back onto the constraints on both levels; `held`: whether it holds them
-    on position level, and on velocity level; `reach`: the largest angle by which a vibration may turn in a step.
+    `held`: whether it holds the constraints on position level, and on velocity level; `reach`: the largest angle by
+    which a vibration may turn in a step.
     """
 
     solver: eqx.AbstractVar[diffrax.AbstractSolver]
-
-    @property
-    def on_constraints(self) -> bool:
-        return True
 
     @property
     def held(self) -> tuple[bool, bool]:
@@ -144,7 +140,7 @@ class AnySolver(AbstractOneStep):
         y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
         end = _settled(system, t + h, y1)
         # Diffrax also calls it divergence when rounding errors stop getting smaller: no reason to end fixed steps.
-        error = None if error is None else jnp.where(result == diffrax.RESULTS.successful, error, jnp.inf)
+        error = jnp.where(result == diffrax.RESULTS.successful, jnp.zeros(()) if error is None else error, jnp.inf)
         if system.constrained:
             # A slope that was kept from the end of the step belongs to the state before it was settled.
             memory = self.begin(system, t + h, h, end)
@@ -313,10 +309,6 @@ class Implicit(AbstractOneStep):
     solver: AbstractNewmark
     first: float = eqx.field(static=True)
     varying: bool = eqx.field(static=True)
-
-    @property
-    def on_constraints(self):
-        return self.varying
 
     @property
     def held(self):
