@@ -5,6 +5,7 @@ Which body each constraint can be eliminated with, in which order, and which con
 
 import dataclasses
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -29,6 +30,8 @@ _DEPENDENT = 1e-9
 
 _REGULARIZATION = 1e-8
 _DISPLACED = 0.1
+_FAR = 24
+_TURNS = 0.3
 _DENSE_UP_TO = 1500
 
 
@@ -87,14 +90,14 @@ def _is_forest(structure: Structure) -> bool:
 
 
 @jax.jit
-def _evaluate(system: System, directions: Any) -> tuple[Any, Any]:
+def _evaluate(system: System, directions: Any, turned: Any) -> tuple[Any, Any]:
     """The mass matrices of the bodies by group, and G of the active constraints by group and marker: at the start and
-    displaced in these directions, by as many times the largest coordinate."""
+    displaced in these directions, by as many times the largest coordinate or by half a turn."""
     q, v = system.initial_state()
     size, zero = jnp.max(jnp.abs(q), initial=1e-3), jnp.zeros((), q.dtype)
 
-    def at(direction: Any) -> tuple[Any, Any]:
-        there = system.retract(q, size * direction)
+    def at(direction: Any, turned: Any) -> tuple[Any, Any]:
+        there = system.retract(q, jnp.where(turned, jnp.pi, size) * direction)
         masses = system.each_body(lambda body, q, v: body.mass_matrix(q), there, v)
         world = system.world(there, v)
         jacobians = {
@@ -104,7 +107,7 @@ def _evaluate(system: System, directions: Any) -> tuple[Any, Any]:
         }
         return masses, jacobians
 
-    return jax.vmap(at)(directions)
+    return jax.vmap(at)(directions, turned)
 
 
 Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
@@ -112,14 +115,19 @@ Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
 
 
 class _Found:
-    """M and G at the start and in configurations near it, scaled so that M is 1 and the rows of G have length 1."""
+    """M and G at the start and in configurations near it, scaled so that M is 1 and the rows of G have length 1.
+
+    `far`: G anywhere else, if that has to be known.
+    """
 
     def __init__(self, system: System):
         self.structure = structure = system.structure
-        directions = np.random.default_rng(0).standard_normal((3, structure.velocity_count))
-        directions *= np.asarray([0, _DISPLACED, _DISPLACED])[:, None]
-        found = _evaluate(system, jnp.asarray(directions, system.gravity.dtype))
-        masses, jacobians = jax.tree.map(np.asarray, found)
+        how_far = np.asarray([0, _DISPLACED, _DISPLACED, *[1.0] * (2 * _FAR if _any_square(system) else 0)])
+        directions = np.random.default_rng(0).standard_normal((len(how_far), structure.velocity_count))
+        directions, turned = how_far[:, None] * directions, np.arange(len(how_far)) >= 3 + _FAR
+        everywhere = _evaluate(system, jnp.asarray(directions, system.gravity.dtype), turned)
+        self.far: dict[int, Sequence[np.ndarray]] = jax.tree.map(np.asarray, everywhere[1])
+        masses, jacobians = jax.tree.map(lambda x: np.asarray(x[:3]), everywhere)
         scales = [np.sqrt(np.abs(np.diagonal(m, axis1=-2, axis2=-1))) for m in masses]
         self.masses = [m / (s[..., :, None] * s[..., None, :]) for m, s in zip(masses, scales, strict=True)]
         self.jacobians: dict[int, list[np.ndarray]] = {}
@@ -206,14 +214,15 @@ class _Found:
             slots = self.structure.constraints[number].slots
             nodes = [starts[s.body] + s.rows.rows for s in slots]
             for marker in range(len(slots)):
-                if jacobian[marker].shape[-1] == 0:
+                equations, velocities = jacobian[marker].shape[-2:]
+                if equations > velocities:
                     continue
-                same = [other for other in range(len(slots)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
-                here = [np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same]
-                together = np.sum(here, axis=0)
-                values = np.linalg.svd(together, compute_uv=False)
-                full = together.shape[-2] <= together.shape[-1]
-                able = np.flatnonzero(np.min(values[..., -1], axis=0) ** 2 > _SOUND) if full else np.zeros(0, int)
+                values = np.linalg.svd(_on_body(jacobian, marker, nodes), compute_uv=False)
+                can = np.min(values[..., -1], axis=0) ** 2 > _SOUND
+                if equations == velocities:
+                    # Also on the way to where it can again it could not: a crank at dead centre does not hold its rod.
+                    can &= ~_turns(_on_body(self.far[number], marker, nodes))
+                able = np.flatnonzero(can)
                 rows += (len(where) + able).tolist()
                 columns += nodes[marker][able].tolist()
                 markers += [marker] * able.size
@@ -251,6 +260,26 @@ class _Found:
             rows.append(dense.reshape(count * equations, -1))
             owners += [(number, i) for i in range(count) for _ in range(equations)]
         return np.concatenate(rows), owners
+
+
+def _on_body(jacobian: Sequence[np.ndarray], marker: int, nodes: Sequence[np.ndarray]) -> np.ndarray:
+    """G of all markers that are on the same body as this one."""
+    same = [other for other in range(len(nodes)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
+    here = [np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same]
+    return np.sum(here, axis=0)
+
+
+def _turns(square: np.ndarray) -> np.ndarray:
+    """Whether the determinant changes its sign between samples, and not in jumps: then it vanishes somewhere."""
+    determinant = np.linalg.det(square)
+    low, high, size = determinant.min(axis=0), determinant.max(axis=0), np.abs(determinant)
+    return (low < 0) & (high > 0) & (size.min(axis=0) < _TURNS * size.max(axis=0))
+
+
+def _any_square(system: System) -> bool:
+    """Whether constraints have as many equations as one of their bodies has velocities."""
+    groups = zip(_equations(system), system.structure.constraints, strict=True)
+    return any(system.structure.bodies[slot.body].kind.velocities == m for m, group in groups for slot in group.slots)
 
 
 def _say(system: System, dependent: Dependent, redundant: str) -> None:

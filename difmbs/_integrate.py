@@ -282,7 +282,7 @@ class Adaptive(eqx.Module):
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
         status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
         watch = Watch.start(system, t0, y0) if system.structure.events else None
-        recorded = None
+        recorded: Any = None
         if record:
             # Steps that are not taken have a size too, by which their derivatives can be divided.
             times, sizes = (make(self.max_steps + 1, y0.dtype) for make in (jnp.zeros, jnp.ones))

@@ -91,16 +91,16 @@ def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
     if not system.constrained:
         zero = jnp.zeros((), q.dtype)
         return Start(q, v, zero, zero, jnp.asarray(True))
-    found = onto_constraints(system, t, q, v)
-    q1, v1, q0, v0 = (lax.stop_gradient(x) for x in (*found, q, v))
-    fits = meets(system, t, q1, v1, *start_limits(q1, v1, v0))
-    return Start(*found, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)
+    near_q, near_v = onto_constraints(system, t, q, v)
+    q1, v1, q0, v0 = (lax.stop_gradient(x) for x in (near_q, near_v, q, v))
+    fits = meets(system, t, q1, v1, *start_limits(system.extent(q1), v1, v0))
+    return Start(near_q, near_v, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)
 
 
-def start_limits(q: Vector, v: Vector, given_v: Vector) -> tuple[Any, Any]:
+def start_limits(extent: Any, v: Vector, given_v: Vector) -> tuple[Any, Any]:
     """By how much a start may violate constraints, as a displacement and a velocity."""
-    small = jnp.finfo(q.dtype).eps ** 0.5
-    return small * jnp.max(jnp.abs(q)), small * jnp.max(jnp.abs(jnp.concatenate([v, given_v])))
+    small = jnp.finfo(v.dtype).eps ** 0.5
+    return small * extent, small * jnp.max(jnp.abs(jnp.concatenate([v, given_v])))
 
 
 def meets(system: System, t: Any, q: Vector, v: Vector, of_q: Any, of_v: Any) -> Any:

@@ -162,7 +162,10 @@ def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -
     )
     ok = result.result == diffrax.RESULTS.successful
     too_many = result.result == diffrax.RESULTS.max_steps_reached
-    code = jnp.where(ok, Status.ok.value, jnp.where(too_many, Status.max_steps.value, Status.dt_min.value))
+    unsolved = result.result == diffrax.RESULTS.nonlinear_divergence
+    unsolved |= result.result == diffrax.RESULTS.nonlinear_max_steps_reached
+    why = jnp.where(unsolved, Status.newton_failed.value, Status.dt_min.value)
+    code = jnp.where(ok, Status.ok.value, jnp.where(too_many, Status.max_steps.value, why))
     sound = jnp.all(jnp.isfinite(result.ys) | ~jnp.isfinite(result.ts)[:, None])
     code = jnp.where(sound, code, Status.non_finite.value)
     # Diffrax fills up what it did not reach with infinities.

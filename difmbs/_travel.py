@@ -198,10 +198,11 @@ def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: 
     missing = ~jnp.all(jnp.isfinite(q), axis=-1)
     # Compared with the largest position until then, and with the speed that would lead so far within the run.
     largest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(q)), axis=1)
-    size = jnp.maximum(lax.cummax(largest), jnp.finfo(q.dtype).eps ** 0.5)
+    extent = system.extent(jnp.where(missing[0], 0, q[0]))
+    size = jnp.maximum(lax.cummax(largest), extent)
     fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
     speed = size / (method.t1 - method.t0) + fastest
-    levels = zip((size, speed), method.step.held, start_limits(q[0], v[0], given_v), strict=True)
+    levels = zip((size, speed), method.step.held, start_limits(extent, v[0], given_v), strict=True)
     limits = [jnp.where(held, _DRIFT * x, jnp.inf).at[0].set(first) for x, held, first in levels]
     met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
     return met | missing.at[0].set(False)

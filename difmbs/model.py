@@ -1,8 +1,10 @@
 """The builder: elements by name, checked as they are added, put together by `assemble`."""
 
+import contextlib
 import dataclasses
 import itertools
 import re
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,7 @@ from ._markers import GROUND, BodyHandle, Place, places
 from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
-from .connectors._connector import AbstractConnector, AbstractField, check_function
+from .connectors._connector import AbstractConnector, AbstractField, check_function, returned
 from .event import Event
 from .outputs import Outputs
 from .sensors import AbstractSensor, Output
@@ -83,6 +85,11 @@ class Model:
             if eqx.is_array(getattr(element, field.name)) and field.name not in specs_of(element):
                 kind = type(element).__name__
                 raise ModelError(f"'{name}': declare the array {kind}.{field.name} with difmbs.parameter(...).")
+            if _holds_traced(getattr(element, field.name)):
+                raise ModelError(
+                    f"'{name}': the function {field.name} uses a traced value of its surroundings. Pass a function "
+                    "that is an eqx.Module with the value as a field; then it is a parameter, for simulate(params=...)."
+                )
         self._records[name] = record
         if not isinstance(element, AbstractBody):
             return None
@@ -135,6 +142,9 @@ class Model:
             for name, quantity in self._sensors.items():
                 if not isinstance(quantity, tuple):
                     _try_sensor(system, name)
+            for name, record in self._records.items():
+                if isinstance(record.element, Event):
+                    _try_event(system, name, record.element)
         return system
 
     def _body(self, name: str, body: AbstractBody, initial: dict[str, Any]) -> Record:
@@ -316,6 +326,18 @@ def _shown(markers: Any) -> str:
     return show(markers)
 
 
+def _holds_traced(function: Any) -> bool:
+    """Whether it is a function whose surroundings JAX is about to differentiate or compile."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    around: list[Any] = [function.__defaults__]
+    for cell in function.__closure__ or ():
+        # Of what is defined later there is nothing yet.
+        with contextlib.suppress(ValueError):
+            around.append(cell.cell_contents)
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(around))
+
+
 def _try_sensor(system: System, name: str) -> None:
     """Traces a sensor that is a function or refers to an output, so that what is wrong with it is said here."""
     try:
@@ -324,6 +346,29 @@ def _try_sensor(system: System, name: str) -> None:
         raise ModelError(f"'{name}': {error}") from None
     except Exception as error:
         raise ModelError(f"'{name}': the function of (t, outputs) fails: {show_error(error)}") from error
+
+
+def _try_event(system: System, name: str, event: Event) -> None:
+    """Traces the functions of an event, so that what is wrong with them is said here."""
+
+    def functions(t: Any, q: Any, v: Any) -> Any:
+        if callable(event.when):
+            returned("when", (), event.when, t, Outputs(system, t, q, v))
+        if event.jump is None:
+            return
+        try:
+            after = event.jump(t, q, v)
+        except Exception as error:
+            raise ModelError(f"jump fails: {show_error(error)}") from error
+        sizes = [np.size(x) for x in after] if isinstance(after, (tuple, list)) else None
+        if sizes != [q.size, v.size]:
+            raise ModelError(f"jump must return new q and v, {q.size} and {v.size} numbers, got {show(after)}.")
+
+    q, v = system.initial_state()
+    try:
+        jax.eval_shape(functions, np.zeros((), q.dtype), q, v)
+    except ModelError as error:
+        raise ModelError(f"'{name}': {error}") from error.__cause__
 
 
 def rotation_vector(where: str, rotation: Any, count: int | None) -> Any:

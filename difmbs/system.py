@@ -190,6 +190,13 @@ class System(eqx.Module):
                 lengths.append(jnp.sqrt(sum(jnp.sum(block**2, axis=-1) for block in blocks)).reshape(-1))
         return jnp.concatenate(lengths)
 
+    def extent(self, q: Vector) -> Any:
+        """The largest of all coordinates and of what constraints see, which tells what is small."""
+        world = self.world(q, jnp.zeros(self.structure.velocity_count, q.dtype))
+        groups = self.with_leaves("constraints")
+        seen = [self.local(world, *pair).each(lambda x: x.config()) for pair in groups if pair[0].active]
+        return jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in (q, *jax.tree.leaves(seen))]))
+
     def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity

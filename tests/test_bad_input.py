@@ -554,6 +554,8 @@ FAILING = [
     row("float()", r"'link': load_vector cannot be traced", lambda: load(mbs.Force(lambda t: [math.sin(t), 0, 0]))),
     row("numpy", r"'link': load_vector cannot be traced", lambda: load(mbs.Force(lambda t: np.array([np.sin(t), 0, 0])))),
     row("load raises", r"'link': load_vector fails: ZeroDivisionError", lambda: load(mbs.Force(raising))),
+    row("closes over a traced value", r"'link': the function load_vector uses a traced value", lambda: traced(lambda x: load(mbs.Force(lambda t: [x, 0, 0])))),
+    row("traced value as a default", r"'link': the function load_vector uses a traced value", lambda: traced(lambda x: load(mbs.Force(lambda t, x=x: [x, 0, 0])))),
     row("class as a function", r"'link': load cannot be traced", lambda: load(mbs.CoordinateLoad(float), lambda m, a, b: a.coordinate(0))),
     row("distance raises", r"'rod': distance fails: ZeroDivisionError", lambda: rod(raising, position=(1, 0, 0))),
     row("offset raises", r"'link': offset fails: ZeroDivisionError", lambda: tie(offset=raising)),

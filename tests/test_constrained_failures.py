@@ -178,6 +178,22 @@ def test_equations_of_implicit_steps_that_are_not_solved(build):
     assert mbs.simulate(system, t1=2.0, dt=5e-3, solver=diffrax.Kvaerno3()).status == "ok"
 
 
+def test_the_loop_of_diffrax_says_so_too():
+    options = dict(t1=2.0, dt=1.0, solver=diffrax.Kvaerno3(), adjoint=diffrax.DirectAdjoint(), throw=False)
+    assert mbs.simulate(spring_pendulum(), **options).status == "newton_failed"
+
+
+@pytest.mark.parametrize("solver", [mbs.TrapezoidalIndex2(), mbs.GeneralizedAlpha()])
+def test_outputs_inside_of_steps_are_on_the_constraints_too(solver):
+    """Interpolated, they would be off by more than a motion may be."""
+    times = np.linspace(0, 1.5, 151)
+    inside = mbs.simulate(pendulum(), t1=1.5, dt=0.1, saveat=times, solver=solver)
+    at_ends = mbs.simulate(pendulum(), t1=1.5, dt=0.1, saveat=times[::10], solver=solver)
+    np.testing.assert_allclose(inside.q[::10], at_ends.q, atol=1e-12)
+    length, speed = (np.abs(x) for x in (np.linalg.norm(inside.q, axis=1) - 1, np.sum(inside.q * inside.v, axis=1)))
+    assert (speed if solver == mbs.TrapezoidalIndex2() else length).max() < 1e-4
+
+
 @pytest.mark.parametrize(
     ("solver", "status"), [(diffrax.Tsit5(), "dt_min"), (mbs.GeneralizedAlpha(), "newton_failed")], ids=["RK", "alpha"]
 )

@@ -231,3 +231,30 @@ def test_user_jacobian_is_checked_and_not_used():
     system = model.assemble()
     levels = mbs.constraint_equations(system, "circle")(*system.initial_state())
     np.testing.assert_allclose(levels.jacobian, [[1.2, 1.6]], rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", [("crank", "slider"), ("slider", "crank")])
+@pytest.mark.parametrize("angle", [0.0, 1e-8, 1e-3])
+def test_a_crank_at_dead_centre_whichever_body_comes_first(order, angle):
+    model = mbs.Model()
+    add = {
+        "crank": lambda: model.add("crank", mbs.RotationalMass1D(inertia=1.0), angle=1.0, angular_velocity=10.0),
+        "slider": lambda: model.add("slider", mbs.Mass1D(mass=1.0), position=0.3 * np.cos(1) + 0.97),
+    }
+    body = {name: add[name]() for name in order}
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(body["crank"].at(0.3, 0, 0), body["slider"]))
+    position = 0.3 * np.cos(angle) + np.sqrt(1 - (0.3 * np.sin(angle)) ** 2)
+    params = {"crank": {"angle": angle}, "slider": {"position": position}}
+    solution = mbs.simulate(model.assemble(), t1=1e-3, dt=1e-3, saveat=[0.0], params=params)
+    # x'' at dead centre is -(r + r^2 / l) w^2.
+    np.testing.assert_allclose(solution["rod.force"], 39.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0), (1e-10, 0.0)])
+def test_bodies_at_the_origin_meet_rods_to_far_away(place):
+    for anchor in np.random.default_rng(0).normal(size=(8, 2)):
+        model = mbs.Model()
+        bob = model.add("bob", mbs.MassPoint2D(mass=1.0), position=place)
+        rod = mbs.DistanceConstraint(float(np.hypot(*(anchor - np.asarray(place)))))
+        model.add("rod", rod, between=(bob, model.ground.at(*anchor, 0)))
+        mbs.linearize(model.assemble())

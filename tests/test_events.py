@@ -356,3 +356,25 @@ def test_bad_events_are_refused_by_name(event, match):
     model.add("spring", mbs.SpringDamper(1.0, 4.0), between=(model.ground, mass))
     with pytest.raises((mbs.ModelError, mbs.ParameterError), match=match):
         model.add("e", mbs.Event(**event))
+
+
+@pytest.mark.parametrize(
+    ("event", "match"),
+    [
+        (
+            dict(when=lambda t, o: o["mas.position"][0]),
+            "'e': when fails: ParameterError: there is no sensor or element",
+        ),
+        (dict(when=lambda t, o: o["mass.position"]), r"'e': when must return a number, got shape \(3,\)"),
+        (dict(when=lambda t, o: 1.0 if t > 1 else -1.0), "'e': when cannot be traced by JAX"),
+        (dict(when=1.0, jump=lambda t, q, v: v), "'e': jump must return new q and v, 3 and 3 numbers"),
+        (dict(when=1.0, jump=lambda t, q, v: (q, v[:2])), "'e': jump must return new q and v, 3 and 3 numbers"),
+        (dict(when=1.0, jump=lambda t, q: (q, q)), "'e': jump fails: TypeError"),
+    ],
+)
+def test_functions_of_events_are_tried_out_when_the_model_is_assembled(event, match):
+    model = mbs.Model()
+    model.add("mass", mbs.MassPoint(mass=1.0))
+    model.add("e", mbs.Event(**event))
+    with pytest.raises(mbs.ModelError, match=match):
+        model.assemble()

@@ -228,7 +228,7 @@ def test_bodies_do_not_attract_themselves_even_if_their_position_is_rounded_in_t
     positions = rng.normal(size=(5, 3))
     again = positions * (1 + np.finfo(float).eps)
     assert np.all(positions != again)
-    attract = jax.jit(lambda tile: law._attract(others, tile, positions))
+    attract = jax.jit(lambda tile: law._attract(0.0, others, tile, positions))
     (exact, change), (found, turned) = (jax.jvp(attract, (x,), (np.ones((5, 3)),)) for x in (positions, again))
     np.testing.assert_allclose(found, exact, atol=1e-12 * np.abs(exact).max())
     np.testing.assert_allclose(turned, change, atol=1e-12 * np.abs(change).max())

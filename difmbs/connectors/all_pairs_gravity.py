@@ -1,5 +1,6 @@
 """Newton's attraction among many bodies."""
 
+import functools
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from .._parameters import parameter, show
 from .._rotations import length_and_direction
 from .._types import MaybeNumbers, Numbers
 from ._connector import AbstractField, check_choice
-from .connector_gravity import SOFTENINGS, attraction, potential
+from .connector_gravity import SOFTENINGS, attraction, potential, unit_of
 
 
 class AllPairsGravity(AbstractField):
@@ -39,15 +40,20 @@ class AllPairsGravity(AbstractField):
             raise ModelError(f"'{name}': tile must be a whole number from 1 on, got {show(self.tile)}.")
 
     def forces(self, t, positions):
-        # G m first: m^2 of two stars overflows in single precision.
-        return self._over_tiles(positions, self._attract) * (self.gravitational_constant * self.mass)[:, None]
+        unit = unit_of(positions)
+        attract = functools.partial(self._attract, self.min_distance_regularization / unit)
+        # G m first: the product of two stars overflows in single precision.
+        return (
+            self._over_tiles(positions / unit, attract)
+            * (self.gravitational_constant * self.mass / unit / unit)[:, None]
+        )
 
     def outputs(self, t, positions) -> dict[str, Any]:
         return dict(force=self.forces(t, positions))
 
     def energy(self, t, positions):
         pairs = self._over_tiles(positions, self._potentials)[:, 0]
-        return 0.5 * self.gravitational_constant * jnp.sum(pairs * self.mass)
+        return 0.5 * jnp.sum(pairs * (self.gravitational_constant * self.mass))
 
     def _over_tiles(self, positions, function):
         """function(pairs, tile of positions, all positions) for every tile, without keeping what it computes for the
@@ -62,12 +68,12 @@ class AllPairsGravity(AbstractField):
         result = jax.lax.map(jax.checkpoint(one), blocks)
         return result.reshape(tiles * tile, -1)[:count]
 
-    def _attract(self, pairs, tile, positions):
+    def _attract(self, minimum, pairs, tile, positions):
         # One array (tile, all) for each component: with the components in one array the loops do not vectorize.
         displacement = [positions[None, :, k] - tile[:, k, None] for k in range(3)]
         # A compiler may round the same position in two ways: between a body and itself not even 0 is certain.
         square = jnp.where(pairs, sum(d * d for d in displacement), 0)
-        weight = self.mass[None, :] * attraction(square, self.min_distance_regularization, self.softening)
+        weight = self.mass[None, :] * attraction(square, minimum, self.softening)
         return jnp.stack([jnp.sum(weight * d, axis=1) for d in displacement], axis=-1)
 
     def _potentials(self, pairs, tile, positions):

@@ -55,14 +55,22 @@ class ConnectorGravity(AbstractForce):
 
     def energy(self, t, config):
         length, _ = length_and_direction(config[1] - config[0])
-        strength = (self.gravitational_constant * self.mass0) * self.mass1
-        return strength * potential(length, self.min_distance_regularization, self.softening)
+        # m1 last: the product of two stars overflows in single precision.
+        of_first = self.gravitational_constant * self.mass0
+        return of_first * potential(length, self.min_distance_regularization, self.softening) * self.mass1
 
     def _force(self, displacement):
-        # G m0 first: m0 m1 of two stars overflows in single precision.
-        strength = (self.gravitational_constant * self.mass0) * self.mass1
-        square = jnp.sum(displacement * displacement)
-        return strength * attraction(square, self.min_distance_regularization, self.softening) * displacement
+        unit = unit_of(displacement)
+        scaled = displacement / unit
+        pull = attraction(jnp.sum(scaled * scaled), self.min_distance_regularization / unit, self.softening) * scaled
+        return ((self.gravitational_constant * self.mass0) / unit / unit * pull) * self.mass1
+
+
+def unit_of(positions):
+    """A unit of length in which third powers of large distances stay in the range of single precision: a power of two,
+    so that nothing is rounded when positions are measured in it."""
+    size = jax.lax.stop_gradient(jnp.max(jnp.abs(positions)))
+    return jnp.where(size > 1, jnp.ldexp(jnp.ones_like(size), jnp.frexp(size)[1]), 1)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
