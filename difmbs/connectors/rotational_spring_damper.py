@@ -16,7 +16,7 @@ class RotationalSpringDamper(AbstractForce):
 
     $T = k(\theta_1 - \theta_0 + p - \theta_l) + c(\omega_1 - \omega_0)$ acts as +T on marker 0 (child) and -T on
     marker 1 (parent). Planar bodies and rotors count their angle through full turns. A spatial body's angle is its
-    twist about z, which jumps at two turns and is undefined where the body is turned upside down.
+    twist about z, which jumps from one full turn to minus one and is undefined where the body is turned upside down.
 
     **Arguments:** `stiffness` k [N m/rad]; `damping` c [N m s/rad]; `preload` p [rad]; `reference_angle` [rad], None:
     the relative angle in the initial state; `dof_constraint` for x, y and theta: only theta matters, True switches
