@@ -68,8 +68,8 @@ def _set(system: System) -> Any:
     return jnp.where(wanted < 0, system.on[None], wanted > 0)
 
 
-def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -> tuple[Any, Any]:
-    """The state after an event that happens at t in state y, and its time.
+def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -> tuple[Any, Any, Any]:
+    """The state after an event that happens at t in state y, its time, and the rates of all functions from there on.
 
     The event may be a little before or after t. Its time moves with the event's function, and because the motion before
     and after it differ, so does the state at a fixed time after it; both to first order.
@@ -87,8 +87,9 @@ def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -
     q, v = lax.switch(number, [_jump(event) for event in elements(system)], moment, *split(system, core))
     q, v = onto_constraints(following, moment, q, v)
     core = jnp.concatenate([q, v])
+    going = rates(held(following), held(moment), held(core))
     core = core - shift * derivative(held(moment), held(core), held(following))
-    return step.start(following, t, *step.route().follow(following, t, *split(system, core))), moment
+    return step.start(following, t, *step.route().follow(following, t, *split(system, core))), moment, going
 
 
 def _jump(event: Any) -> Any:
@@ -103,13 +104,11 @@ def _jump(event: Any) -> Any:
 
 
 class Watch(NamedTuple):
-    """What is known of the events: on which side of zero each is, the functions' values at the end of the last step and
-    of the one before, which one is aimed at and where it is expected, which one is due, the switches, and when each
-    happened last."""
+    """What is known of the events: on which side of zero each is, the functions' values at the end of the last step,
+    which one is aimed at and where it is expected, which ones are due, the switches, and when each happened last."""
 
     side: Any
     value: Any
-    former: Any
     aim: Any
     target: Any
     tries: Any
@@ -124,8 +123,8 @@ class Watch(NamedTuple):
         # The start itself is a time like any other; a function that is zero there has not crossed it.
         timed = np.asarray([not callable(event.when) for event in elements(system)])
         side = jnp.where(timed & (value == 0), -1, jnp.sign(value))
-        none = jnp.full((), -1)
-        return cls(side, value, value, none, t, jnp.zeros((), int), none, on, jnp.full_like(value, jnp.nan))
+        none = jnp.zeros(side.shape, bool)
+        return cls(side, value, jnp.full((), -1), t, jnp.zeros((), int), none, on, jnp.full_like(value, jnp.nan))
 
     def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["Watch", Any]:
         """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
@@ -133,21 +132,26 @@ class Watch(NamedTuple):
         side = jnp.where(now == 0, self.side, jnp.sign(now))
         ways = directions(system).astype(side.dtype)
         crossed = keep & (side != self.side) & ((ways == 0) | (ways == side)) & (self.side != 0) & effective(system)
+        crossed &= jnp.isfinite(now)
 
         def aimed():
-            """The attempt ended where the event was expected: is it there?"""
-            rate = rates(system, end, y)[self.aim]
-            change = -now[self.aim] / rate
-            there = (jnp.abs(change) <= _CLOSE * (end - t)) | (self.tries >= _TRIES)
+            """The attempt ended where the event was expected: is it there, and which others are?"""
+            rate = rates(system, end, y)
+            changes = -now / rate
+            change = changes[self.aim]
+            near, tried = jnp.abs(changes) <= _CLOSE * (end - t), self.tries >= _TRIES
+            # A function that jumps does not tell by its rate where it does.
+            there = near[self.aim] | tried | ~(jnp.abs(change) <= end - t)
+            way = jnp.sign(rate)
+            others = near & (way == -self.side) & ((ways == 0) | (ways == way)) & effective(system)
+            due = there & others.at[self.aim].set(True)
             new = self._replace(
-                # Others that happen at the same moment are due next.
-                side=jnp.where(
-                    there, jnp.where(crossed, self.side, side).at[self.aim].set(-self.side[self.aim]), self.side
-                ),
+                # Those that have crossed zero, but not yet here, are found in the next step.
+                side=jnp.where(there, jnp.where(due, -self.side, jnp.where(crossed, self.side, side)), self.side),
                 aim=jnp.where(there, -1, self.aim),
                 target=jnp.maximum(end + change, t),
                 tries=self.tries + 1,
-                due=jnp.where(there, self.aim, -1),
+                due=due,
             )
             return new, ~there
 
@@ -165,13 +169,13 @@ class Watch(NamedTuple):
             first = jnp.argmax(jnp.where(jnp.any(reached(high)), reached(high), crossed))
             # At the very start of the step: it is due at once, a step to it would be all rounding error.
             at_once = high - t <= _SLIVER * (end - t)
-            number = first.astype(self.aim.dtype)
+            due = at_once & reached(high).at[first].set(True)
             new = self._replace(
-                side=jnp.where(at_once, self.side.at[first].multiply(-1), self.side),
-                aim=jnp.where(at_once, -1, number),
+                side=jnp.where(due, -self.side, self.side),
+                aim=jnp.where(at_once, -1, first.astype(self.aim.dtype)),
                 target=high,
                 tries=jnp.zeros((), int),
-                due=jnp.where(at_once, number, -1),
+                due=due,
             )
             return new, jnp.asarray(True)
 
@@ -185,17 +189,23 @@ class Watch(NamedTuple):
 
         new, too_far = lax.cond(keep & (self.aim >= 0), aimed, unaimed)
         kept = keep & ~too_far
-        return new._replace(
-            value=jnp.where(kept, now, self.value), former=jnp.where(kept, self.value, self.former)
-        ), too_far
+        return new._replace(value=jnp.where(kept, now, self.value)), too_far
 
-    def happened(self, following: System, t: Any, y: Any, moment: Any) -> "Watch":
-        """After the event that was due; y is the state behind it.
+    def first(self, system: System) -> Any:
+        """The number of the event that is next, of those that are due: one that ends the run comes last."""
+        stops = jnp.asarray([event.stop for event in elements(system)])
+        return jnp.argmax(jnp.where(self.due, 2 - stops.astype(int), 0))
 
-        Where it has changed an event's function, that one's side is a new one: it did not cross zero.
+    def happened(self, number: Any, following: System, t: Any, y: Any, moment: Any, going: Any, span: Any) -> "Watch":
+        """After an event that was due; y is the state behind it, `going` the rates of the functions there, `span` the
+        length of the run.
+
+        Where it has changed an event's function, that one's side is a new one: it did not cross zero. Its own side is
+        the one that it goes to. If it goes nowhere, it stays where it was before: then it happens again.
         """
         now = values(following, t, y)
-        same = jnp.abs(now - self.value) <= _SLIVER * jnp.maximum(jnp.abs(self.value), jnp.abs(self.former))
-        side = jnp.where(same | (now == 0), self.side, jnp.sign(now))
-        due, moments = jnp.full_like(self.due, -1), self.moments.at[self.due].set(moment)
+        same = jnp.abs(now - self.value) <= _SLIVER * jnp.maximum(jnp.abs(self.value), span * jnp.abs(going))
+        ahead = jnp.where(going == 0, -self.side, jnp.sign(going))[number]
+        side = jnp.where(same | (now == 0), self.side.at[number].set(ahead), jnp.sign(now))
+        due, moments = (self.due & same).at[number].set(False), self.moments.at[number].set(moment)
         return self._replace(side=side, value=now, due=due, on=following.on, moments=moments)

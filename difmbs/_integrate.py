@@ -244,7 +244,7 @@ class Adaptive(eqx.Module):
             def go_on(s):
                 active = unfinished(s)
                 if watched:
-                    new = lax.cond(s.watch.due >= 0, self._happen, self._attempt, system, s, active)
+                    new = lax.cond(jnp.any(s.watch.due), self._happen, self._attempt, system, s, active)
                 else:
                     new = self._attempt(system, s, active)
                 # All but what is recorded, of which the others have written to where nothing is kept.
@@ -281,7 +281,10 @@ class Adaptive(eqx.Module):
         dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
         dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
         status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
-        watch = Watch.start(system, t0, y0) if system.structure.events else None
+        watch = None
+        if system.structure.events:
+            watch = Watch.start(system, t0, y0)
+            status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
         recorded: Any = None
         if record:
             # Steps that are not taken have a size too, by which their derivatives can be divided.
@@ -342,6 +345,8 @@ class Adaptive(eqx.Module):
         status = jnp.where((problem == diffrax.RESULTS.successful) | arrived, Status.ok.value, why)
         steps, rejected = jnp.where(keep, s.steps + 1, s.steps), jnp.where(keep, s.rejected, s.rejected + 1)
         status = jnp.where((steps + rejected >= self.max_steps) & ~arrived, Status.max_steps.value, status)
+        if watch is not None:
+            status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
         new, old = (end, t, h, s.y1, y, dense, memory), (s.end, s.t, s.h, s.y, s.y1, s.dense, s.memory)
         kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
@@ -391,15 +396,18 @@ class Adaptive(eqx.Module):
     def _happen(self, system: System, s: "_State", active: Any) -> "_State":
         """The event that is due, as a step of size 0."""
         here = system.switched(s.watch.on)
-        number = s.watch.due
-        y, moment = passed(self.step, here, s.end, s.y1, number)
+        number = s.watch.first(here)
+        y, moment, going = passed(self.step, here, s.end, s.y1, number)
         on, stop = after(here, number)
         following = system.switched(on)
         memory = self.step.begin(following, s.end, s.tnext - s.end, y)
-        watch = s.watch.happened(following, s.end, y, moment)
+        watch = s.watch.happened(number, following, s.end, y, moment, going, self.t1 - self.t0)
         place = jnp.where(active, s.steps, self.max_steps)
         recorded = self._written(s, place, s.end, 0 * s.h, y, number, s.watch.on)
         status = jnp.where(stop, Status.event.value, s.status)
+        # Where a function crosses zero, its rate leads to where it was found.
+        far = ~(jnp.abs(moment - s.end) <= 1e-3 * (self.t1 - self.t0))
+        status = jnp.where(far, Status.event_undefined.value, status)
         status = jnp.where(s.steps + 1 >= self.max_steps, Status.max_steps.value, status)
         # What is left of the step that was cut off, at least a little.
         tnext = jnp.maximum(s.tnext, s.end + 1e-9 * (self.t1 - self.t0))

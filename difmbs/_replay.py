@@ -69,7 +69,7 @@ class Chain:
     def happening(self, k: Any) -> Any:
         """The step that an event is: the state after it and its moment as functions of parameters and state."""
         trace, step = self.trace, self.method.step
-        return lambda p, y: passed(step, self.system_at(k)(p), trace.t[k], y, trace.event[k])
+        return lambda p, y: passed(step, self.system_at(k)(p), trace.t[k], y, trace.event[k])[:2]
 
     def has_output(self, k: Any, j: Any) -> Any:
         return (j >= 0) & (j < self.count) & (self.trace.index[jnp.clip(j, 0, self.count - 1)] == k)

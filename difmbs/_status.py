@@ -20,6 +20,8 @@ class Status(enum.IntEnum):
     event = 7
     no_equilibrium = 8
     constraint_drift = 9
+    contradictory = 10
+    event_undefined = 11
 
 
 def words_of(code: Any) -> Any:

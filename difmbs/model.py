@@ -203,7 +203,8 @@ class Model:
         return Record(name, law, {}, attached, count or 1, count is None, active)
 
     def _event(self, name: str, event: Event) -> Record:
-        self._counts(name, event)
+        if self._counts(name, event):
+            raise ModelError(f"'{name}': when must be one time, got {show(event.when)}. Add an event for each.")
         if event.direction not in (-1, 0, 1) or isinstance(event.direction, bool):
             raise ModelError(f"'{name}': direction must be -1, 0 or 1, got {show(event.direction)}.")
         if not isinstance(event.stop, bool):
@@ -341,7 +342,8 @@ def _holds_traced(function: Any) -> bool:
 def _try_sensor(system: System, name: str) -> None:
     """Traces a sensor that is a function or refers to an output, so that what is wrong with it is said here."""
     try:
-        jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[name], *system.initial_state())
+        q, v = system.initial_state()
+        jax.eval_shape(lambda t, q, v: Outputs(system, t, q, v)[name], np.zeros((), q.dtype), q, v)
     except ParameterError as error:
         raise ModelError(f"'{name}': {error}") from None
     except Exception as error:

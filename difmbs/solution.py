@@ -4,9 +4,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ._errors import ParameterError, SimulationError
+from ._missing import marked, replaced
 from ._projection import consistent, violations
 from ._status import Status, words_of
 from ._structure import equation_names
@@ -51,6 +54,9 @@ class Solution(eqx.Module):
         return {name: self[f"{name}.force"] for name in names}
 
     def __getitem__(self, name: str) -> Any:
+        happened = self.events
+        if str(name).partition(".")[0] in happened:
+            raise ParameterError(f"'{name}' is an event: when it happened last is solution.events['{name}'].")
         try:
             return _read(self, str(name))
         except ParameterError as error:
@@ -69,7 +75,15 @@ def _read(solution: Solution, name: str) -> Any:
         # A batch, whose members have parameters of their own.
         return eqx.filter_vmap(_read)(solution, name)
     system = solution.system
-    read = lambda on, known, *state: Outputs(system.switched(on), *state, accelerations=known)[name]
+    start = lax.stop_gradient(system.initial_state())
+
+    def read(on, known, t, q, v):
+        """At a state that was reached; in place of another one the start serves, where all is defined."""
+        missing = ~jnp.all(jnp.isfinite(jnp.concatenate([t[None], q, v])))
+        t, q, v = (replaced(missing, x, by) for x, by in zip((t, q, v), (0, *start), strict=True))
+        known = jax.tree.map(lambda x: replaced(missing, x, 0), known)
+        return marked(missing, Outputs(system.switched(on), t, q, v, accelerations=known)[name])
+
     return jax.vmap(read)(solution.on, solution.accelerations, solution.t, solution.q, solution.v)
 
 
@@ -90,6 +104,7 @@ def raise_if_failed(solution: Solution) -> None:
         "newton_failed": "the equations of a step could not be solved; a smaller dt may help",
         "singular": "the constraints contradict or repeat each other there, so that the accelerations are undefined",
         "inconsistent_start": "no start near the one given meets the constraints",
+        "event_undefined": "the function of an event does not cross zero: it is no number there, jumps, or stays zero",
         "constraint_drift": "after that the motion leaves the constraints; they cannot be met, or dt is too large",
     }.get(status, status)
     if traced:
@@ -104,16 +119,16 @@ def _at_the_start(solution: Solution) -> str:
     # Where constraints contradict each other, the attempt to meet them may lead far away from all of them.
     off = [np.nan_to_num(violations(system, t, *state)[0], nan=np.inf).max() for state in (given, start[:2])]
     lost = off[1] > off[0] + 1e-8 * np.abs(given[0]).max()
-    return _farthest_off(system, t, *(given if lost else start[:2]))
+    return farthest_off(system, t, *(given if lost else start[:2]))
 
 
 def _after_it_left(solution: Solution) -> str:
     """In the first output that is off."""
     i = int(np.argmax(np.asarray(solution.t) > np.asarray(solution.stats["time"])))
-    return _farthest_off(solution.outputs(i).system, solution.t[i], solution.q[i], solution.v[i])
+    return farthest_off(solution.outputs(i).system, solution.t[i], solution.q[i], solution.v[i])
 
 
-def _farthest_off(system: System, t: Any, q: Any, v: Any) -> str:
+def farthest_off(system: System, t: Any, q: Any, v: Any) -> str:
     """The constraint that is violated most, on positions if any, else on velocities."""
     position, velocity = (np.asarray(x) for x in violations(system, t, q, v))
     on_position = bool(np.nanmax(position) > 1e-8 * np.abs(q).max())
@@ -138,4 +153,11 @@ def _loudest(solution: Solution) -> str:
     return f". Largest acceleration at t = {float(solution.t[i]):.6g}: '{name}' ({largest[name]:.3g})"
 
 
-_WHERE = {"inconsistent_start": _at_the_start, "constraint_drift": _after_it_left}
+def _undefined(solution: Solution) -> str:
+    """The events whose functions jump; else all."""
+    moments = {name: np.asarray(moment) for name, moment in solution.events.items()}
+    jumps = [name for name, moment in moments.items() if np.isinf(moment)]
+    return f": {', '.join(repr(name) for name in jumps or moments)}"
+
+
+_WHERE = {"inconsistent_start": _at_the_start, "constraint_drift": _after_it_left, "event_undefined": _undefined}

@@ -13,6 +13,7 @@ from ._eigen import RANK
 from ._errors import ParameterError, SimulationError
 from ._parameters import Path
 from ._problems import residual_of
+from ._projection import meets
 from ._rest import at_rest, undisplaced
 from ._search import Found, come_to_rest
 from ._status import Status, words_of
@@ -20,7 +21,11 @@ from ._structure import Structure
 from ._types import Params
 from .linalg import implicit
 from .outputs import Outputs
+from .solution import farthest_off
 from .system import System
+
+_MET = 1e-6
+"""By so much of the extent of a system its constraints may be violated."""
 
 
 class Equilibrium(eqx.Module):
@@ -119,8 +124,12 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
     problem = at_rest(system, t, found.q, found.square)
     u = undisplaced(system, found.multipliers)
     u = implicit(residual_of, u, problem.inverse(u), problem)
+    # Of constraints that repeat each other the search finds the middle, also where they contradict each other.
+    held = lax.stop_gradient(system)
+    near = meets(held, t, found.q, jnp.zeros(count, found.q.dtype), _MET * held.extent(found.q), jnp.inf)
+    code = jnp.where((found.code == Status.ok.value) & ~near, Status.contradictory.value, found.code)
     # A product, so that the derivative is not a number either.
-    u = u * jnp.where(found.code == Status.ok.value, 1, jnp.nan)
+    u = u * jnp.where(code == Status.ok.value, 1, jnp.nan)
     q = system.retract(found.q, found.square * u[:count])
     if problem.layout.regularization is not None:
         # Of all multipliers with the same forces the smallest.
@@ -128,7 +137,7 @@ def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) 
         jacobian = jnp.concatenate([level.jacobian for level in levels.values()])
         u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])
     reactions = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, found.code)
+    return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, code)
 
 
 def _refuse_velocity_constraints(structure: Structure) -> None:
@@ -159,7 +168,11 @@ def _raise_if_failed(equilibrium: Equilibrium) -> None:
         "newton_failed": f"no equilibrium was found: the search went on moving {body} most. Start nearer to it, take "
         "more load_steps, and check that the constraints can be met",
         "non_finite": f"the forces are not finite at the start, or where {body} moves",
+        "contradictory": "the constraints contradict each other",
     }[status]
+    if status == "contradictory" and not traced and not codes.ndim:
+        off = farthest_off(equilibrium.system, equilibrium.t, *equilibrium.system.initial_state())
+        sentence += off.replace("Farthest off", "At the start farthest off is")
     raise SimulationError(f"{sentence}{batch}.", status, solution=equilibrium)
 
 

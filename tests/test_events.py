@@ -221,14 +221,29 @@ def test_what_an_event_changes_has_not_crossed_zero(run):
 
 
 @pytest.mark.parametrize("order", ["as they are", "reversed"])
-def test_events_at_the_same_moment_both_happen(order):
-    push = lambda t, q, v: (q, v + 1.0)
-    of_place = mbs.Event(lambda t, o: o["body.position"][0] - 0.3, direction=1, jump=push)
-    events = dict(time=mbs.Event(0.3, jump=push), place=of_place)
-    system = along_a_line(**(events if order == "as they are" else dict(reversed(events.items()))))
-    solution = mbs.simulate(system, t1=0.5, saveat=[0.5], dt=0.07)
-    np.testing.assert_allclose([*solution.events.values()], 0.3, atol=1e-12)
-    np.testing.assert_allclose(solution.q[0, 0], 0.3 + 0.2 * 3, atol=1e-12)
+@pytest.mark.parametrize("run", [dict(dt=0.07), dict()], ids=["fixed", "adaptive"])
+def test_events_at_the_same_moment_all_happen(order, run):
+    """Also if one turns the body around, away from where the other one is."""
+    place = lambda t, o: o["body.position"][0] - 0.3
+    turned = mbs.Event(place, direction=1, jump=lambda t, q, v: (q, -v))
+    faster = mbs.Event(place, direction=1, jump=lambda t, q, v: (q, 2 * v))
+    end = mbs.Event(0.3, stop=True)
+    of = lambda **events: along_a_line(**(events if order == "as they are" else dict(reversed(events.items()))))
+    solution = mbs.simulate(of(turned=turned, faster=faster), t1=0.5, saveat=[0.5], **run)
+    np.testing.assert_allclose([*solution.events.values()], 0.3, atol=1e-9)
+    np.testing.assert_allclose(solution.q[0, 0], 0.3 - 0.2 * 2, atol=1e-9)
+    ended = mbs.simulate(of(turned=turned, end=end), t1=0.5, saveat=[0.5], **run)
+    assert ended.status == "event"
+    np.testing.assert_allclose([*ended.events.values()], 0.3, atol=1e-9)
+
+
+def test_the_moments_of_events_at_the_same_moment_have_the_same_derivative():
+    turned = mbs.Event(Reaches(jnp.asarray(0.3), "body"), direction=1, jump=lambda t, q, v: (q, -0.5 * v))
+    contact = mbs.Event(Reaches(jnp.asarray(0.3), "body"), direction=1, jump=lambda t, q, v: (q, v))
+    system = along_a_line(turned=turned, contact=contact)
+    moments = lambda v: mbs.simulate(system, t1=0.5, dt=0.07, params={"body": {"velocity": v}}).events
+    for derivative in (jax.jacfwd(moments)(1.0), jax.jacrev(moments)(1.0)):
+        np.testing.assert_allclose([*derivative.values()], -0.3, rtol=1e-9)
 
 
 def test_a_step_that_ends_at_one_event_shows_where_the_others_are():
@@ -347,6 +362,7 @@ def test_a_bouncing_ball_and_a_batch_of_them():
         (dict(when=1.0, stop="yes"), "'e': stop must be True or False"),
         (dict(when=1.0, jump=3), "'e': jump must be a function"),
         (dict(when="soon"), "'e': when must be"),
+        (dict(when=[0.1, 0.2]), "'e': when must be one time.*Add an event for each"),
         (dict(when=np.nan), "'e': when.*finite"),
     ],
 )
@@ -378,3 +394,83 @@ def test_functions_of_events_are_tried_out_when_the_model_is_assembled(event, ma
     model.add("e", mbs.Event(**event))
     with pytest.raises(mbs.ModelError, match=match):
         model.assemble()
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda t, o: jnp.where(t > 0.5, 1, -1),
+        lambda t, o: jnp.sign(t - 0.5),
+        lambda t, o: jnp.where(t > 0.5, jnp.nan, -1.0),
+        lambda t, o: jnp.nan * t,
+    ],
+    ids=["steps", "sign", "NaN later", "NaN"],
+)
+@pytest.mark.parametrize("run", [dict(dt=0.07), dict()], ids=["fixed", "adaptive"])
+def test_functions_that_do_not_cross_zero_but_jump_are_named(when, run):
+    system = along_a_line(odd=mbs.Event(when, stop=True))
+    with pytest.raises(mbs.SimulationError, match=r"the function of an event does not cross zero.*'odd'") as error:
+        mbs.simulate(system, t1=1.0, **run)
+    assert error.value.status == "event_undefined"
+
+
+def test_a_traced_time_that_is_not_a_number_has_no_derivative():
+    system = along_a_line(push=mbs.Event(0.5, jump=lambda t, q, v: (q, v + 1.0)))
+    end = lambda when: mbs.simulate(system, t1=1.0, dt=0.1, params={"push": {"when": when}}, throw=False).q[-1, 0]
+    assert np.isnan(jax.grad(end)(np.nan))
+    np.testing.assert_allclose(jax.grad(end)(0.5), -1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("run", [dict(), dict(dt=0.05)])
+@pytest.mark.parametrize("rest", [1.0, 0.8])
+def test_a_ball_never_falls_through_the_floor(run, rest):
+    """Also where it goes up and down again within a step."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    model.add("ball", mbs.MassPoint2D(mass=1.0), position=(0.0, 1.0))
+    bounce = lambda t, q, v: (q, v * jnp.array([1.0, -rest]))
+    model.add("bounce", mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, jump=bounce))
+    solution = mbs.simulate(model.assemble(), t1=3.0, saveat=np.linspace(0, 3.0, 301), **run)
+    assert solution.q[:, 1].min() > -1e-9
+    energy = 9.81 * solution.q[-1, 1] + 0.5 * solution.v[-1, 1] ** 2
+    bounces = np.log(energy / 9.81) / np.log(rest) / 2 if rest < 1 else 0
+    np.testing.assert_allclose(bounces, np.round(bounces), atol=1e-6)
+    np.testing.assert_allclose(energy, 9.81 * rest ** (2 * np.round(bounces)), rtol=1e-8)
+
+
+def test_a_ball_that_comes_to_rest_does_not_fall_through_the_floor_either():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    model.add("ball", mbs.MassPoint2D(mass=1.0), position=(0.0, 1.0))
+    stop = mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, jump=lambda t, q, v: (q, 0 * v))
+    model.add("stop", stop)
+    solution = mbs.simulate(model.assemble(), t1=3.0, dt=0.05, saveat=[0.4, 3.0], throw=False)
+    assert solution.status == "event_undefined"
+    assert np.all(np.isnan(solution.q[1]))
+
+
+def test_the_name_of_an_event_says_where_its_time_is():
+    solution = mbs.simulate(BALLS, t1=0.1, dt=0.05)
+    with pytest.raises(
+        mbs.ParameterError, match=r"'hit' is an event: when it happened last is solution.events\['hit'\]"
+    ):
+        solution["hit"]
+
+
+def test_derivatives_of_outputs_before_a_run_ended():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint(mass=1.0), position=(1.05, 1.0, 0.0))
+    model.add("spring", mbs.SpringDamper(0.5, 10.0), between=(model.ground, bob))
+    model.add("floor", mbs.Event(lambda t, o: o["bob.position"][1] - 0.5, stop=True))
+    system = model.assemble()
+
+    @jax.jit
+    def force(k):
+        return mbs.simulate(system, t1=1.0, dt=1e-2, saveat=[0.1, 0.2, 0.9], params={"spring": {"stiffness": k}})[
+            "spring.force_local"
+        ]
+
+    backwards, forwards = jax.jacrev(force)(10.0), jax.jacfwd(force)(10.0)
+    difference = (force(10.01) - force(9.99)) / 0.02
+    assert np.isnan(force(10.0)[2])
+    np.testing.assert_allclose(backwards[:2], difference[:2], rtol=1e-7)
+    np.testing.assert_allclose(backwards, forwards, rtol=1e-12)
+    assert np.isnan(backwards[2])

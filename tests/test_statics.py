@@ -441,3 +441,29 @@ def test_new_numbers_do_not_compile_again():
     run(250.0)
     mbs.static_equilibrium(net(), load_steps=2, t=1.0)
     assert _searched._cached._cache_size() == before
+
+
+def contradicting():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bar = model.add("bar", mbs.RigidBody2D(2.0, 0.1), position=(0.5, 0.0))
+    model.add("left", mbs.RevoluteJoint2D(), between=(model.ground, bar.at(-0.5, 0, 0)))
+    model.add("right", mbs.RevoluteJoint2D(), between=(model.ground.at(1.2, 0, 0), bar.at(0.5, 0, 0)))
+    return model.assemble(redundant="min_norm")
+
+
+def two_lengths():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.0, -1.0))
+    for name, length in (("short", 1.0), ("right", 1.01)):
+        model.add(name, mbs.DistanceConstraint(length), between=(model.ground, bob))
+    return model.assemble(redundant="min_norm")
+
+
+@pytest.mark.parametrize("build", [contradicting, two_lengths])
+def test_constraints_that_contradict_each_other_have_no_equilibrium(build):
+    with pytest.raises(
+        mbs.SimulationError, match=r"contradict each other\. At the start farthest off is: 'right', by 0\."
+    ) as e:
+        mbs.static_equilibrium(build())
+    assert e.value.status == "contradictory"
+    assert np.all(np.isnan(e.value.solution.q))
