@@ -9,6 +9,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix
 
 from ._errors import SimulationError
 from ._parameters import Path, as_array, is_numbers, show
@@ -17,6 +18,7 @@ from .solvers import AbstractNewmark, RungeKutta4
 from .system import System
 
 _MOST_STEPS = 10**8
+_ROOT_FINDERS = (diffrax.VeryChord, optimistix.Newton, optimistix.Chord)
 
 
 def check_times(t0: Any, t1: Any, dt: Any) -> tuple[float, float, float | None]:
@@ -88,11 +90,16 @@ def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol
             "implicit Runge-Kutta methods. Use for example diffrax.Tsit5(), diffrax.Dopri8() or, for stiff systems, "
             "diffrax.Kvaerno5()."
         )
+    if not (rtol > 0 and atol > 0):
+        raise SimulationError(f"rtol and atol must be > 0, got {rtol} and {atol}.")
+    if isinstance(solver, diffrax.AbstractImplicitSolver) and not isinstance(solver.root_finder, _ROOT_FINDERS):
+        raise SimulationError(
+            f"{type(solver).__name__}: root_finder must be diffrax.VeryChord or Newton or Chord of optimistix, got "
+            f"{show(solver.root_finder)}."
+        )
     if dt is None:
         if isinstance(solver, RungeKutta4) or not isinstance(solver, diffrax.AbstractAdaptiveSolver | None):
             raise SimulationError(f"{type(solver).__name__} has no error estimate: pass dt, the size of fixed steps.")
-        if not (rtol > 0 and atol >= 0):
-            raise SimulationError(f"rtol must be > 0 and atol >= 0, got {rtol} and {atol}.")
         if system.gravity.dtype == jnp.float32 and rtol < 1e-6:
             raise SimulationError(
                 f"rtol = {rtol} cannot be reached in single precision. Switch on double precision with "

@@ -299,7 +299,8 @@ def _say(system: System, dependent: Dependent, redundant: str) -> None:
     if redundant == "warn":
         warnings.warn(
             text
-            + "The motion does not depend on that; of the multipliers the smallest ones are found. To say that this "
-            "is wanted: assemble(redundant='min_norm').",
+            + "If they agree wherever the system goes, the motion does not depend on that, and of the multipliers the "
+            "smallest ones are found; to say that this is wanted: assemble(redundant='min_norm'). If only the start is "
+            "such a configuration, it is a singular one: start from another.",
             stacklevel=5,
         )

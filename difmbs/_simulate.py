@@ -46,12 +46,12 @@ def simulate(
 ) -> Solution:
     """The motion from t0 to t1, starting from the system's initial state.
 
-    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`; `solver`: any diffrax solver
-    for ordinary differential equations, None: `diffrax.Tsit5()`, or `RungeKutta4()` for fixed steps; `saveat`: the
-    output times, or a `diffrax.SaveAt`, None: 101 times; `params`: a part of `system.params()` to replace; `adjoint`: a
-    diffrax adjoint, None: difmbs' own, which allows all of `grad`, `jacfwd`, `jvp`, `vmap` and `jit`; `throw`: raise
-    `SimulationError` on an early stop instead of returning what there is; `max_steps`, accepted and rejected ones,
-    bounds the memory that derivatives of adaptive runs take.
+    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`; `solver`: a Runge-Kutta method
+    of diffrax, `GeneralizedAlpha` or `TrapezoidalIndex2`, None: `diffrax.Tsit5()`, or `RungeKutta4()` for fixed steps;
+    `saveat`: the output times, or a `diffrax.SaveAt`, None: 101 times; `params`: a part of `system.params()` to
+    replace; `adjoint`: a diffrax adjoint, None: difmbs' own, which allows all of `grad`, `jacfwd`, `jvp`, `vmap` and
+    `jit`; `throw`: raise `SimulationError` on an early stop instead of returning what there is; `max_steps`, accepted
+    and rejected ones, bounds the memory that derivatives of adaptive runs take.
 
     Everything but `system` and `params` is a plain value, not to be traced or differentiated.
     """

@@ -235,6 +235,6 @@ def _refuse(operands, moving, changes):
 
 
 _SENTENCE = (
-    "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives pass "
-    "adjoint=diffrax.DirectAdjoint(), or use Gauss-Newton, which needs first ones only."
+    "simulate has first derivatives only: its derivative holds the trajectory fixed. For second derivatives of systems "
+    "without constraints and events pass adjoint=diffrax.DirectAdjoint(), or use Gauss-Newton, which needs first ones."
 )

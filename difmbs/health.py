@@ -24,10 +24,10 @@ class Health:
     """What `check` found. Prints as a table.
 
     `position`, `velocity`, `acceleration`: by how much constraints are violated at most, as a displacement, a velocity
-    and an acceleration, and `worst`, the names of the constraints; `energy`, kinetic and potential, at the outputs;
-    `work` done since the first output by all that has no potential; `balance`: the largest difference between the
-    change of energy and that work; `quadrature`: by how much the work may be off because the outputs are too few;
-    `stats` of the solution.
+    and an acceleration, and `worst`, the names of the constraints; `energy`, kinetic and potential, at the outputs, and
+    `kinetic`, that part of it; `work` done since the first output by all that has no potential; `balance`: the largest
+    difference between the change of energy and that work; `quadrature`: by how much the work may be off because the
+    outputs are too few; `stats` of the solution.
     """
 
     position: float
@@ -35,6 +35,7 @@ class Health:
     acceleration: float
     worst: dict[str, str]
     energy: np.ndarray
+    kinetic: np.ndarray
     work: np.ndarray
     balance: float
     quadrature: float
@@ -49,15 +50,17 @@ class Health:
                 ("acceleration", self.acceleration),
             )
         ]
-        scale = np.abs(self.energy - self.energy[0]).max() + np.abs(self.energy[0])
+        # Where potential energy is zero is anybody's choice, so its size says nothing.
+        scale = max(np.abs(self.kinetic).max(), np.abs(self.energy - self.energy[0]).max())
         share = self.balance / scale if scale else 0
         start, end = self.energy[[0, -1]]
         known = f"the work is known to {self.quadrature:.1g} J from these outputs"
+        known = known if np.isfinite(self.quadrature) else "there are too few outputs to know the work"
         lines += [
             f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)",
             f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
             f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the "
-            f"energy ({known if np.isfinite(self.quadrature) else 'there are too few outputs to know the work'})",
+            f"largest kinetic energy ({known})",
         ]
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)
@@ -75,14 +78,23 @@ def check(solution: Solution) -> Health:
     on = None if solution.on is None else solution.on[good]
     times = np.asarray(solution.t)[good]
     found = _at_outputs(solution.system, on, solution.t[good], solution.q[good], solution.v[good])
-    residuals, energy, power = jax.tree.map(np.asarray, found)
+    residuals, energy, kinetic, power = jax.tree.map(np.asarray, found)
     work, quadrature = _integrated(times, power)
     names = equation_names(solution.system.structure)
     worst = {level: names[int(np.argmax(x.max(axis=0)))] for level, x in residuals.items() if x.size}
     sizes = {level: float(x.max(initial=0)) for level, x in residuals.items()}
     balance = float(np.abs(energy - energy[0] - work).max())
     stats = {name: float(value) for name, value in solution.stats.items()}
-    return Health(**sizes, worst=worst, energy=energy, work=work, balance=balance, quadrature=quadrature, stats=stats)
+    return Health(
+        **sizes,
+        worst=worst,
+        energy=energy,
+        kinetic=kinetic,
+        work=work,
+        balance=balance,
+        quadrature=quadrature,
+        stats=stats,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +139,8 @@ def certify(function: Callable[[Any], Any], params: Any, *, step: float = 1e-5, 
 
 @eqx.filter_jit
 def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
-    """Residuals of the constraints by level, energy, and the power of all that has no potential, at each output."""
+    """At each output residuals of the constraints by level, energy, its kinetic part, and the power of all that has no
+    potential."""
 
     def at(on, t, q, v):
         here = system.switched(on)
@@ -139,11 +152,12 @@ def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
         jacobian = jnp.concatenate([jnp.zeros((0, v.size), q.dtype), *(x.jacobian for x in levels)])
         off = jacobian @ acceleration - jnp.concatenate([nothing, *(x.acceleration for x in levels)])
         reaction = jacobian.T @ jnp.concatenate([nothing, *(x.reshape(-1) for x in multipliers.values())])
-        energy = here.kinetic_energy(q, v) + here.potential_energy(t, q)
+        kinetic = here.kinetic_energy(q, v)
+        energy = kinetic + here.potential_energy(t, q)
         rate = jax.jvp(lambda t, q: jnp.asarray(here.potential_energy(t, q)), (t, q), (0 * t, here.rate(q, v)))[1]
         power = v @ (here.applied_forces(t, q, v) - reaction) + rate
         residuals = dict(position=position, velocity=velocity, acceleration=jnp.abs(off) / lengths)
-        return residuals, energy, power
+        return residuals, energy, kinetic, power
 
     return jax.vmap(at)(on, t, q, v)
 

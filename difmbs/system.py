@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from . import _copies as _copies
 from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
 from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, Slot, with_ties

@@ -1,5 +1,8 @@
 """From builder to system: names, groups, parameters, ties, and elements that users make themselves."""
 
+import copy
+import pickle
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -279,3 +282,14 @@ def test_models_can_be_built_inside_jit():
 
     assert jax.jit(length)(2.0) == 2.0
     np.testing.assert_array_equal(built[0].params()["mass"]["mass"], 1.0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda system: pickle.loads(pickle.dumps(system))])
+def test_copies_of_systems_are_systems(copied):
+    """For other processes, which get them as copies."""
+    system = net()
+    run = lambda system: mbs.simulate(system, t1=0.1, dt=0.05)
+    again = run(copied(system))
+    np.testing.assert_array_equal(again.q, run(system).q)
+    name = next(name for name, element in system.structure.elements.items() if element.kind == "forces")
+    np.testing.assert_array_equal(again[f"{name}.force"], run(system)[f"{name}.force"])

@@ -15,7 +15,19 @@ from . import cases
 PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
-    {"_late", "_storage", "_batches", "_errors", "_status", "_types", "_xla", "_ranges", "_spectrum", "linalg"},
+    {
+        "_late",
+        "_storage",
+        "_copies",
+        "_batches",
+        "_errors",
+        "_status",
+        "_types",
+        "_xla",
+        "_ranges",
+        "_spectrum",
+        "linalg",
+    },
     {"_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
     {"bodies", "connectors", "sensors", "event", "piecewise"},

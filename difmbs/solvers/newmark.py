@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .._errors import ParameterError
 from .._newton import newton
+from .._parameters import show
 from .._problems import AbstractProblem
 from .._projection import Visited, settle
 from .._status import Status
@@ -86,6 +88,19 @@ class AbstractNewmark(diffrax.AbstractAdaptiveSolver):
         return end, error, dict(y0=y0, y1=end), None, result
 
 
+def _radius(given: Any) -> float:
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        # A traced number, too.
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise ParameterError(
+            f"GeneralizedAlpha: spectral_radius must be a plain number from 0 to 1, got {show(given)}."
+        )
+    return number
+
+
 class GeneralizedAlpha(AbstractNewmark):
     """The generalized-alpha method (Chung, Hulbert; Arnold, Brüls), constraints on position level: index 3.
 
@@ -94,11 +109,7 @@ class GeneralizedAlpha(AbstractNewmark):
     **Arguments:** `spectral_radius`, 0 to 1: what is left of the fastest motions after a step; 1 damps nothing.
     """
 
-    spectral_radius: float = eqx.field(default=0.8, static=True)
-
-    def __check_init__(self):
-        if not 0 <= self.spectral_radius <= 1:
-            raise ValueError(f"GeneralizedAlpha: spectral_radius must be from 0 to 1, got {self.spectral_radius}.")
+    spectral_radius: Any = eqx.field(default=0.8, static=True, converter=_radius)
 
     @property
     def coefficients(self):

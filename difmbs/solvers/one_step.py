@@ -206,11 +206,11 @@ class Explicit(AbstractOneStep):
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
             return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
-        slope = jax.jit(derivative)
-        slopes, stage = [slope(t, y, system) if memory is None else memory], y
+        slope, time = jax.jit(derivative), _stage_times(t, h)
+        slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
             stage = y + _weighted(h, a, slopes)
-            slopes.append(slope(t + float(c) * h, stage, system))
+            slopes.append(slope(time(float(c)), stage, system))
         y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
         error = _weighted(h, tableau.b_error, slopes)
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
@@ -243,11 +243,11 @@ class Explicit(AbstractOneStep):
         def slope(t, p, y, dp, dy):
             return jvp_of_many(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
 
-        tableau = self.tableau
-        pairs = [slope(t, p, y, dp, dy)]
+        tableau, time = self.tableau, _stage_times(t, h)
+        pairs = [slope(time(0), p, y, dp, dy)]
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
             stage, direction = (x + _weighted(h, a, [pair[i] for pair in pairs]) for i, x in enumerate((y, dy)))
-            pairs.append(slope(t + float(c) * h, p, stage, dp, direction))
+            pairs.append(slope(time(float(c)), p, stage, dp, direction))
         slopes, moved = ([pair[i] for pair in pairs] for i in (0, 1))
         ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
         return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
@@ -255,9 +255,10 @@ class Explicit(AbstractOneStep):
     def _stages(self, slope_at, t, h, y):
         """The slopes at all stages."""
         c, a, count = self._coefficients(y.dtype)
+        times = _stage_times(t, h)(c)
 
         def stage(i, slopes):
-            return with_row(slopes, i, slope_at(t + c[i] * h, y + h * _dot(a[i], slopes)))
+            return with_row(slopes, i, slope_at(times[i], y + h * _dot(a[i], slopes)))
 
         return lax.fori_loop(0, count, stage, jnp.zeros((count, *y.shape), y.dtype))
 
@@ -268,7 +269,7 @@ class Explicit(AbstractOneStep):
         on velocity level: so the equations are compiled once.
         """
         c, a, count = self._coefficients(y.dtype)
-        c = jnp.concatenate([c, jnp.ones(2, y.dtype)])
+        times = jnp.concatenate([_stage_times(t, h)(c), jnp.stack([t + h, t + h])])
         a = jnp.concatenate([a, jnp.asarray(self.tableau.b_sol, y.dtype)[None]])
         levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
 
@@ -276,7 +277,7 @@ class Explicit(AbstractOneStep):
             slopes, end, singular = carry
             point = jnp.where(levels[i] == VELOCITY, end, y + h * _dot(a[jnp.minimum(i, count)], slopes[:count]))
             q, v = split(system, point)
-            u, finite = solved(system, t + c[i] * h, q, v, levels[i])
+            u, finite = solved(system, times[i], q, v, levels[i])
             x = u[: v.size]
             slopes = with_row(slopes, jnp.minimum(i, count), jnp.concatenate([system.rate(q, v), x]))
             end = jnp.concatenate(corrected(system, q, v, levels[i], x))
@@ -369,6 +370,13 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
         # Diffrax's default loop over stages has no forward mode.
         solver = dataclasses.replace(solver, scan_kind="bounded")
     return AnySolver(patient(solver, rtol))
+
+
+def _stage_times(t: Any, h: Any) -> Any:
+    """The times of the stages: a little inside of the step, so that all see functions with kinks at its ends from
+    there; else derivatives with respect to the times of kinks would be those on the other side."""
+    little = 8 * jnp.finfo(jnp.result_type(h)).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
+    return lambda c: (t + little) + c * (h - 2 * little)
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:
