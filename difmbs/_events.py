@@ -170,8 +170,11 @@ class Watch(NamedTuple):
             # At the very start of the step: it is due at once, a step to it would be all rounding error.
             at_once = high - t <= _SLIVER * (end - t)
             due = at_once & reached(high).at[first].set(True)
+            # There and back in no time: where that happens again and again, a body comes to rest.
+            lost = at_once & (jnp.sign(rates(system, t, between(t))[first]) != side[first])
             new = self._replace(
                 side=jnp.where(due, -self.side, self.side),
+                value=jnp.where(lost, jnp.nan, self.value),
                 aim=jnp.where(at_once, -1, first.astype(self.aim.dtype)),
                 target=high,
                 tries=jnp.zeros((), int),
@@ -189,7 +192,7 @@ class Watch(NamedTuple):
 
         new, too_far = lax.cond(keep & (self.aim >= 0), aimed, unaimed)
         kept = keep & ~too_far
-        return new._replace(value=jnp.where(kept, now, self.value)), too_far
+        return new._replace(value=jnp.where(kept, now, new.value)), too_far
 
     def first(self, system: System) -> Any:
         """The number of the event that is next, of those that are due: one that ends the run comes last."""

@@ -437,6 +437,18 @@ def test_a_ball_never_falls_through_the_floor(run, rest):
     np.testing.assert_allclose(energy, 9.81 * rest ** (2 * np.round(bounces)), rtol=1e-8)
 
 
+@pytest.mark.parametrize("run", [dict(), dict(dt=0.01), dict(dt=0.05, solver=mbs.GeneralizedAlpha())])
+def test_infinitely_many_bounces_end_a_run(run):
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    model.add("ball", mbs.MassPoint2D(mass=1.0), position=(0.0, 1.0))
+    jump = lambda t, q, v: (q, -0.5 * v)
+    model.add("bounce", mbs.Event(lambda t, o: o["ball.position"][1], direction=-1, jump=jump))
+    solution = mbs.simulate(model.assemble(), t1=3.0, saveat=np.linspace(0, 3, 301), throw=False, **run)
+    assert solution.status in ("event_undefined", "dt_min", "max_steps")
+    np.testing.assert_allclose(solution.stats["time"], 3 * np.sqrt(2 / 9.81), rtol=1e-3)
+    assert np.nanmin(solution.q[:, 1]) > -1e-6
+
+
 def test_a_ball_that_comes_to_rest_does_not_fall_through_the_floor_either():
     model = mbs.Model(gravity=(0, -9.81, 0))
     model.add("ball", mbs.MassPoint2D(mass=1.0), position=(0.0, 1.0))

@@ -96,7 +96,7 @@ def _radius(given: Any) -> float:
         number = math.nan
     if not 0 <= number <= 1:
         raise ParameterError(
-            f"GeneralizedAlpha: spectral_radius must be a plain number from 0 to 1, got {show(given)}."
+            f"GeneralizedAlpha: spectral_radius must be from 0 to 1, a plain number; got {show(given)}."
         )
     return number
 
