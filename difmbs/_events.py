@@ -103,6 +103,26 @@ def _jump(event: Any) -> Any:
     return jump
 
 
+class _Attempt(NamedTuple):
+    """A step from t to `end`, where the state is y and the events' functions are `now`, on these sides of zero; which
+    of them have crossed it; `between`: the state at a time inside."""
+
+    system: System
+    t: Any
+    end: Any
+    y: Any
+    between: Any
+    now: Any
+    side: Any
+    crossed: Any
+
+
+def _allowed(system: System, way: Any) -> Any:
+    """Which events happen by crossing zero this way, and would change anything."""
+    ways = directions(system).astype(way.dtype)
+    return ((ways == 0) | (ways == way)) & effective(system)
+
+
 class Watch(NamedTuple):
     """What is known of the events: on which side of zero each is, the functions' values at the end of the last step,
     which one is aimed at and where it is expected, which ones are due, the switches, and when each happened last."""
@@ -130,69 +150,67 @@ class Watch(NamedTuple):
         """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
         now = values(system, end, y)
         side = jnp.where(now == 0, self.side, jnp.sign(now))
-        ways = directions(system).astype(side.dtype)
-        crossed = keep & (side != self.side) & ((ways == 0) | (ways == side)) & (self.side != 0) & effective(system)
-        crossed &= jnp.isfinite(now)
-
-        def aimed():
-            """The attempt ended where the event was expected: is it there, and which others are?"""
-            rate = rates(system, end, y)
-            changes = -now / rate
-            change = changes[self.aim]
-            near, tried = jnp.abs(changes) <= _CLOSE * (end - t), self.tries >= _TRIES
-            # A function that jumps does not tell by its rate where it does.
-            there = near[self.aim] | tried | ~(jnp.abs(change) <= end - t)
-            way = jnp.sign(rate)
-            others = near & (way == -self.side) & ((ways == 0) | (ways == way)) & effective(system)
-            due = there & others.at[self.aim].set(True)
-            new = self._replace(
-                # Those that have crossed zero, but not yet here, are found in the next step.
-                side=jnp.where(there, jnp.where(due, -self.side, jnp.where(crossed, self.side, side)), self.side),
-                aim=jnp.where(there, -1, self.aim),
-                target=jnp.maximum(end + change, t),
-                tries=self.tries + 1,
-                due=due,
-            )
-            return new, ~there
-
-        def searched():
-            """Somewhere in the step: where the first of those that happen in it is, from the interpolated motion."""
-            reached = lambda time: crossed & (jnp.sign(values(system, time, between(time))) == side)
-
-            def halve(_, bracket):
-                low, high = bracket
-                middle = 0.5 * (low + high)
-                inside = jnp.any(reached(middle))
-                return jnp.where(inside, low, middle), jnp.where(inside, middle, high)
-
-            _, high = lax.fori_loop(0, 52, halve, (t, end))
-            first = jnp.argmax(jnp.where(jnp.any(reached(high)), reached(high), crossed))
-            # At the very start of the step: it is due at once, a step to it would be all rounding error.
-            at_once = high - t <= _SLIVER * (end - t)
-            due = at_once & reached(high).at[first].set(True)
-            # There and back in no time: where that happens again and again, a body comes to rest.
-            lost = at_once & (jnp.sign(rates(system, t, between(t))[first]) != side[first])
-            new = self._replace(
-                side=jnp.where(due, -self.side, self.side),
-                value=jnp.where(lost, jnp.nan, self.value),
-                aim=jnp.where(at_once, -1, first.astype(self.aim.dtype)),
-                target=high,
-                tries=jnp.zeros((), int),
-                due=due,
-            )
-            return new, jnp.asarray(True)
+        crossed = keep & (side != self.side) & (self.side != 0) & jnp.isfinite(now) & _allowed(system, side)
+        attempt = _Attempt(system, t, end, y, between, now, side, crossed)
 
         def nothing_there():
-            return self._replace(side=jnp.where(keep, side, self.side), aim=jnp.full_like(self.aim, -1)), jnp.asarray(
-                False
-            )
+            new = self._replace(side=jnp.where(keep, side, self.side), aim=jnp.full_like(self.aim, -1))
+            return new, jnp.asarray(False)
 
         def unaimed():
-            return lax.cond(jnp.any(crossed), searched, nothing_there)
+            return lax.cond(jnp.any(crossed), lambda: self._searched(attempt), nothing_there)
 
-        new, too_far = lax.cond(keep & (self.aim >= 0), aimed, unaimed)
-        kept = keep & ~too_far
-        return new._replace(value=jnp.where(kept, now, new.value)), too_far
+        new, too_far = lax.cond(keep & (self.aim >= 0), lambda: self._aimed(attempt), unaimed)
+        return new._replace(value=jnp.where(keep & ~too_far, now, new.value)), too_far
+
+    def _aimed(self, attempt: _Attempt) -> tuple["Watch", Any]:
+        """The attempt ended where the event was expected: is it there, and which others are?"""
+        system, t, end, y, _, now, side, crossed = attempt
+        rate = rates(system, end, y)
+        changes = -now / rate
+        change = changes[self.aim]
+        near, tried = jnp.abs(changes) <= _CLOSE * (end - t), self.tries >= _TRIES
+        # A function that jumps does not tell by its rate where it does.
+        there = near[self.aim] | tried | ~(jnp.abs(change) <= end - t)
+        way = jnp.sign(rate)
+        due = there & (near & (way == -self.side) & _allowed(system, way)).at[self.aim].set(True)
+        new = self._replace(
+            # Those that have crossed zero, but not yet here, are found in the next step.
+            side=jnp.where(there, jnp.where(due, -self.side, jnp.where(crossed, self.side, side)), self.side),
+            aim=jnp.where(there, -1, self.aim),
+            target=jnp.maximum(end + change, t),
+            tries=self.tries + 1,
+            due=due,
+        )
+        return new, ~there
+
+    def _searched(self, attempt: _Attempt) -> tuple["Watch", Any]:
+        """Somewhere in the step: where the first of those that happen in it is, from the interpolated motion."""
+        system, t, end, _, between, _, side, crossed = attempt
+        reached = lambda time: crossed & (jnp.sign(values(system, time, between(time))) == side)
+
+        def halve(_, bracket):
+            low, high = bracket
+            middle = 0.5 * (low + high)
+            inside = jnp.any(reached(middle))
+            return jnp.where(inside, low, middle), jnp.where(inside, middle, high)
+
+        _, high = lax.fori_loop(0, 52, halve, (t, end))
+        first = jnp.argmax(jnp.where(jnp.any(reached(high)), reached(high), crossed))
+        # At the very start of the step: it is due at once, a step to it would be all rounding error.
+        at_once = high - t <= _SLIVER * (end - t)
+        due = at_once & reached(high).at[first].set(True)
+        # There and back in no time: where that happens again and again, a body comes to rest.
+        lost = at_once & (jnp.sign(rates(system, t, between(t))[first]) != side[first])
+        new = self._replace(
+            side=jnp.where(due, -self.side, self.side),
+            value=jnp.where(lost, jnp.nan, self.value),
+            aim=jnp.where(at_once, -1, first.astype(self.aim.dtype)),
+            target=high,
+            tries=jnp.zeros((), int),
+            due=due,
+        )
+        return new, jnp.asarray(True)
 
     def first(self, system: System) -> Any:
         """The number of the event that is next, of those that are due: one that ends the run comes last."""
