@@ -53,6 +53,9 @@ class Solution(eqx.Module):
         names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
         return {name: self[f"{name}.force"] for name in names}
 
+    def __repr__(self) -> str:
+        return f"Solution(status={self.status}, t={self.t}, of {self.system})"
+
     def __getitem__(self, name: str) -> Any:
         happened = self.events
         if str(name).partition(".")[0] in happened:

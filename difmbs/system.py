@@ -20,6 +20,8 @@ from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
 
+_KINDS = ("bodies", "forces", "fields", "constraints", "events")
+
 
 @dataclasses.dataclass(frozen=True)
 class World:
@@ -52,6 +54,14 @@ class System(eqx.Module):
     structure: Structure = eqx.field(static=True)
     on: Any = None
     """The position of each switch; None: as at the start."""
+
+    def __repr__(self) -> str:
+        said = []
+        for kind in _KINDS:
+            names = [n for n, e in self.structure.elements.items() if e.kind == kind and n != "ground"]
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            said += [f"{kind} {', '.join(names[:8])}{more}"] * bool(names)
+        return f"System({'; '.join(said)}; {self.structure.velocity_count} velocity coordinates)"
 
     @property
     def constrained(self) -> bool:

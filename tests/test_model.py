@@ -293,3 +293,14 @@ def test_copies_of_systems_are_systems(copied):
     np.testing.assert_array_equal(again.q, run(system).q)
     name = next(name for name, element in system.structure.elements.items() if element.kind == "forces")
     np.testing.assert_array_equal(again[f"{name}.force"], run(system)[f"{name}.force"])
+
+
+def test_systems_and_solutions_are_shown_in_a_line():
+    system = net()
+    assert repr(system) == "System(bodies bob, row, plate; forces net, one; 15 velocity coordinates)"
+    shown = repr(mbs.simulate(system, t1=0.1, dt=0.05, saveat=[0.05, 0.1]))
+    assert shown.startswith("Solution(status=ok, t=[0.05 0.1 ], of System(bodies bob")
+    model = mbs.Model()
+    for i in range(12):
+        model.add(f"m{i}", mbs.MassPoint(1.0))
+    assert "m7 and 4 more" in repr(model.assemble())

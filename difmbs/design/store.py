@@ -17,6 +17,7 @@ from .._errors import FileError, MismatchError
 from ..files import fingerprint as of_system
 from ..files import replacing
 from ..identification.unknowns import Unknowns
+from ..system import System
 from .task import Task
 
 NAME = "evaluations.npz"
@@ -120,6 +121,8 @@ def _of_quantity(value: Any) -> bytes:
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         inner = tuple(x for x in cells if not callable(x))
         return _of_quantity((value.__qualname__, value.__code__, value.__defaults__, inner))
+    if isinstance(value, System):
+        return of_system(value).encode()
     return _of_array(value) or _said(value)
 
 
