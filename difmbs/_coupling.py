@@ -30,8 +30,13 @@ _DEPENDENT = 1e-9
 
 _REGULARIZATION = 1e-8
 _DISPLACED = 0.1
+
 _FAR = 24
+"""So many configurations anywhere are looked at, and as many turned by any angle."""
+
 _TURNS = 0.3
+"""A determinant that changes its sign vanishes on the way if it is smaller somewhere than this share of the largest."""
+
 _DENSE_UP_TO = 1500
 
 

@@ -82,7 +82,7 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 
 @jax.jit
 def onto_constraints(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
-    """The same for q and v that may violate them by much."""
+    """q and v brought onto constraints that they may violate by much."""
     return Route(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v)
 
 

@@ -486,3 +486,15 @@ def test_derivatives_of_outputs_before_a_run_ended():
     np.testing.assert_allclose(backwards[:2], difference[:2], rtol=1e-7)
     np.testing.assert_allclose(backwards, forwards, rtol=1e-12)
     assert np.isnan(backwards[2])
+
+
+def test_outputs_that_depend_on_parameters_alone_have_no_derivative_where_nothing_was_reached():
+    model = mbs.Model()
+    body = model.add("body", mbs.Mass1D(mass=1.0), velocity=1.0)
+    model.add("push", mbs.CoordinateLoad(load=2.0), on=body.coordinate(0))
+    model.add("end", mbs.Event(0.5, stop=True))
+    system = model.assemble()
+    run = lambda x: mbs.simulate(system, t1=1.0, dt=0.1, saveat=[0.2, 0.9], params={"push": {"load": x}})
+    loads = lambda x: run(x)["push.load"]
+    for derivative in (jax.jacfwd(loads)(2.0), jax.jacrev(loads)(2.0)):
+        np.testing.assert_array_equal(np.ravel(derivative), [1.0, np.nan])
