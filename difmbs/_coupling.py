@@ -1,35 +1,42 @@
 """What is found out about the constraints of a system when it is assembled, from numbers.
 
-Which body each constraint can be eliminated with, in which order, and which constraints repeat what others fix.
+Which bodies could carry each constraint alone, and which constraints repeat what others fix.
 """
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse.linalg import splu
 
+from ._elimination_plan import Held, body_nodes, plan
 from ._errors import ModelError
 from ._index import Index
-from ._layout import Builder, Layout
 from ._structure import Coupling, Structure, instance_names
-from .linalg import order_of
 from .system import System
 
 _SOUND = 1e-4
-"""A body can carry a constraint if it gives it more than this share of its flexibility."""
+"""A body can carry a constraint if nowhere it gives it less than this share of the flexibility that it gives it
+elsewhere."""
 
 _DEPENDENT = 1e-9
-"""Eigenvalues of the scaled G M^-1 G^T below this are zero."""
+"""A row of the balanced G repeats others if not more than this is left of its squared length without them."""
+
+_BALANCES = 10
+"""Rounds in which rows and columns are scaled to unit length by turns, so that no mass and no unit decides."""
+
+_INACCURATE = (1e-5, 1e-10)
+"""Pivots of the scaled G M^-1 G^T below each of these cost a refinement of solutions."""
 
 _REGULARIZATION = 1e-8
-_DISPLACED = 0.1
+
+_MOST_REFINEMENTS = 3
+"""Of solutions where constraints are redundant."""
 
 _FAR = 24
 """So many configurations anywhere are looked at, and as many turned by any angle."""
@@ -41,78 +48,56 @@ _DENSE_UP_TO = 1500
 
 
 def couple(system: System, redundant: str) -> System:
-    """The system with couplings and orders of its constraints.
+    """The system with the couplings of its constraints.
 
     `redundant`: what to do about constraints that repeat what others fix: "warn", "min_norm" (say nothing) or "error".
     """
     structure = system.structure
-    sizes = _equations(system)
-    couplings = tuple(
-        Coupling(m, Index(np.full(g.count, -1))) for m, g in zip(sizes, structure.constraints, strict=True)
-    )
-    if not any(group.active for group in structure.constraints):
-        return _with(system, couplings, (None, None))
+    if not system.constrained:
+        return _with(system, {}, 0)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
         raise ModelError("a model with constraints cannot be assembled from traced values: assemble it once from plain "
                          "numbers and pass the traced ones to simulate(params=...).")  # fmt: skip
     found = _Found(system)
-    couplings = tuple(dataclasses.replace(c, owners=Index(found.owners[n])) for n, c in enumerate(couplings))
-    plain = _with(system, couplings, (None, None))
-    if not found.any_without_owner and _is_forest(plain.structure):
-        return plain
-    layouts = [Builder(plain.structure, with_forces).finish(None) for with_forces in (False, True)]
-    examples = [found.matrix(layout) for layout in layouts]
-    (order, strengths), (other, _) = (order_of(x.nodes, x.slots, m) for x, m in zip(layouts, examples, strict=True))
-    dependent = found.dependent() if found.equations <= _DENSE_UP_TO else found.weak(layouts[0], strengths)
+    nodes, waits = plan(found.sizes, found.held)
+    couplings = {
+        number: Coupling(found.equations[number], Index(nodes[where]), Index(waits[where]))
+        for number, where in found.numbers.items()
+    }
+    if not np.any(waits):
+        # A tree of bodies that carry their constraints: these are independent.
+        return _with(system, couplings, 0)
+    dependent = found.dependent()
     if dependent:
-        _say(plain, dependent, redundant)
-        couplings = tuple(dataclasses.replace(c, exponents=found.exponents(n)) for n, c in enumerate(couplings))
-    return _with(system, couplings, (Index(order), Index(other)))
+        _say(structure, found.equations, dependent, redundant)
+        couplings = {n: dataclasses.replace(c, exponents=found.exponents(n)) for n, c in couplings.items()}
+    return _with(system, couplings, _MOST_REFINEMENTS if dependent else found.refinements(waits))
 
 
-def _equations(system: System) -> list[int]:
-    """How many each constraint of a group has."""
-
-    def residuals(system: System) -> list[Any]:
-        world, zero = system.world(*system.initial_state()), jnp.zeros((), system.gravity.dtype)
-        groups = system.with_leaves("constraints")
-        return [system.local(world, *group).each(lambda x: x.velocity_residual(zero)) for group in groups]
-
-    return [residual.shape[1] for residual in eqx.filter_eval_shape(residuals, system)]
-
-
-def _with(system: System, couplings: Any, orders: Any) -> System:
-    return dataclasses.replace(
-        system, structure=dataclasses.replace(system.structure, couplings=couplings, orders=orders)
-    )
-
-
-def _is_forest(structure: Structure) -> bool:
-    layout = Builder(structure, False).finish(None)
-    pairs = np.asarray([pair for pair in layout.slots if pair[0] < pair[1]]).reshape(-1, 2)
-    graph = csr_array((np.ones(len(pairs)), pairs.T), shape=(layout.nodes, layout.nodes))
-    return len(pairs) == layout.nodes - connected_components(graph, directed=False, return_labels=False)
+def _with(system: System, couplings: dict[int, Coupling], refinements: int) -> System:
+    structure, none = system.structure, Coupling(0, Index([]), Index([]))
+    every = tuple(couplings.get(number, none) for number in range(len(structure.constraints)))
+    structure = dataclasses.replace(structure, couplings=every, refinements=refinements)
+    return dataclasses.replace(system, structure=structure)
 
 
 @jax.jit
 def _evaluate(system: System, directions: Any, turned: Any) -> tuple[Any, Any]:
-    """The mass matrices of the bodies by group, and G of the active constraints by group and marker: at the start and
+    """The mass matrices of the bodies by group at the start, and G of the active constraints by group and marker:
     displaced in these directions, by as many times the largest coordinate or by half a turn."""
     q, v = system.initial_state()
     size, zero = jnp.max(jnp.abs(q), initial=1e-3), jnp.zeros((), q.dtype)
 
-    def at(direction: Any, turned: Any) -> tuple[Any, Any]:
-        there = system.retract(q, jnp.where(turned, jnp.pi, size) * direction)
-        masses = system.each_body(lambda body, q, v: body.mass_matrix(q), there, v)
-        world = system.world(there, v)
-        jacobians = {
+    def at(direction: Any, turned: Any) -> dict[int, Any]:
+        world = system.world(system.retract(q, jnp.where(turned, jnp.pi, size) * direction), v)
+        return {
             number: system.local(world, group, leaves).each(lambda x: x.constraint_jacobian(zero))
             for number, (group, leaves) in enumerate(system.with_leaves("constraints"))
             if group.active
         }
-        return masses, jacobians
 
-    return jax.vmap(at)(directions, turned)
+    masses = system.each_body(lambda body, q, v: body.mass_matrix(q), q, v)
+    return masses, jax.vmap(at)(directions, turned)
 
 
 Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
@@ -120,158 +105,113 @@ Dependent = dict[int, list[tuple[int, list[tuple[int, int]] | None]]]
 
 
 class _Found:
-    """M and G at the start and in configurations near it, scaled so that M is 1 and the rows of G have length 1.
+    """M at the start and G there and anywhere else, scaled so that M is 1 and the rows of G have length 1.
 
-    `far`: G anywhere else, if that has to be known.
+    `held`: the constraints with the bodies that could carry them, group by group; `sizes`: of the bodies' nodes;
+    `numbers`: by group which of them are its own.
     """
 
     def __init__(self, system: System):
         self.structure = structure = system.structure
-        how_far = np.asarray([0, _DISPLACED, _DISPLACED, *[1.0] * (2 * _FAR if _any_square(system) else 0)])
-        directions = np.random.default_rng(0).standard_normal((len(how_far), structure.velocity_count))
-        directions, turned = how_far[:, None] * directions, np.arange(len(how_far)) >= 3 + _FAR
-        everywhere = _evaluate(system, jnp.asarray(directions, system.gravity.dtype), turned)
-        self.far: dict[int, Sequence[np.ndarray]] = jax.tree.map(np.asarray, everywhere[1])
-        masses, jacobians = jax.tree.map(lambda x: np.asarray(x[:3]), everywhere)
+        how_far = np.asarray([0.0, *[1.0] * (2 * _FAR)])[:, None]
+        directions = how_far * np.random.default_rng(0).standard_normal((len(how_far), structure.velocity_count))
+        turned = np.arange(len(how_far)) > _FAR
+        everything = _evaluate(system, jnp.asarray(directions, system.gravity.dtype), turned)
+        masses, jacobians = jax.tree.map(np.asarray, everything)
         scales = [np.sqrt(np.abs(np.diagonal(m, axis1=-2, axis2=-1))) for m in masses]
-        self.masses = [m / (s[..., :, None] * s[..., None, :]) for m, s in zip(masses, scales, strict=True)]
         self.jacobians: dict[int, list[np.ndarray]] = {}
         self.lengths: dict[int, np.ndarray] = {}
-        self.owners = {n: np.full(g.count, -1) for n, g in enumerate(structure.constraints)}
         for number, blocks in jacobians.items():
             slots = structure.constraints[number].slots
-            scaled = [g / scales[s.body][:, s.rows.rows][..., None, :] for s, g in zip(slots, blocks, strict=True)]
+            scaled = [g / scales[s.body][s.rows.rows][:, None, :] for s, g in zip(slots, blocks, strict=True)]
             squares = sum(np.sum(g**2, axis=-1) for g in scaled)
-            self.lengths[number] = np.sqrt(np.where(squares > 0, squares, 1))
-            self.jacobians[number] = [g / self.lengths[number][..., None] for g in scaled]
-        self.equations = sum(x.shape[1] * x.shape[2] for x in self.lengths.values())
-        self._match()
+            lengths = np.sqrt(np.where(squares > 0, squares, 1))
+            self.lengths[number] = lengths[0]
+            self.jacobians[number] = [g / lengths[..., None] for g in scaled]
+        self.equations = {number: length.shape[1] for number, length in self.lengths.items()}
+        self.sizes, first = body_nodes(structure)
+        self.held: list[Held] = []
+        self.numbers: dict[int, np.ndarray] = {}
+        for number in self.jacobians:
+            held = self._held(number, first)
+            self.numbers[number] = len(self.held) + np.arange(len(held))
+            self.held += held
 
-    @property
-    def any_without_owner(self) -> bool:
-        return any(np.any(self.owners[number] < 0) for number in self.jacobians)
-
-    def matrix(self, layout: Layout) -> np.ndarray:
-        """[M G^T; G 0] as blocks, by sample."""
-        samples = self.masses[0].shape[0]
-        matrix = np.zeros((samples, len(layout.slots), layout.size, layout.size))
-        node = 0
-        for number in layout.bodies:
-            masses = self.masses[number]
-            matrix[:, node : node + masses.shape[1], : masses.shape[2], : masses.shape[2]] = masses
-            node += masses.shape[1]
-        matrix[:, : layout.nodes] += layout.diagonal[:, :, None] * np.eye(layout.size)
-        numbers = iter(layout.blocks)
-        for share in layout.shares:
-            for a in share.places:
-                for b in share.places:
-                    slots = next(numbers)
-                    if share.kind == "constraints":
-                        self._add(matrix, slots, share, a.parts, b.parts)
-        return matrix
+    def _held(self, number: int, first: dict[int, int]) -> list[Held]:
+        """The constraints of a group."""
+        slots, blocks = self.structure.constraints[number].slots, self.jacobians[number]
+        sides = [i for i, slot in enumerate(slots) if slot.body in first]
+        bodies = np.stack([first[slots[i].body] + slots[i].rows.rows for i in sides], axis=-1)
+        able = np.stack([_always_regular(blocks[i]) for i in sides], axis=-1)
+        return [
+            Held(tuple(those.tolist()), tuple(those[can].tolist()), self.equations[number])
+            for those, can in zip(bodies, able, strict=True)
+        ]
 
     def dependent(self) -> Dependent:
-        """Constraints (by group) whose rows of G follow from those of others: the instance and these others."""
+        """Constraints (by group) whose rows of G follow from those of others: the instance and these others, None
+        where they are not known because there are many."""
         rows, owners = self._rows()
-        if np.linalg.eigvalsh(rows @ rows.T).min() > _DEPENDENT:
+        rows = _balanced(rows)
+        weak = np.flatnonzero(_pivots(rows) < _DEPENDENT)
+        if not weak.size:
             return {}
-        basis: list[np.ndarray] = []
+        if rows.shape[0] > _DENSE_UP_TO:
+            return _grouped((owners[i], None) for i in weak)
+        dense = rows.toarray()
+        basis = np.zeros((0, dense.shape[1]))
         kept: list[int] = []
-        found: Dependent = {}
-        for i, row in enumerate(rows):
+        found = []
+        for i, row in enumerate(dense):
             rest = row.copy()
             for _ in range(2):
-                rest -= np.asarray(basis).T @ (np.asarray(basis) @ rest) if basis else 0
+                rest -= basis.T @ (basis @ rest)
             if np.sum(rest**2) > _DEPENDENT:
-                basis.append(rest / np.sqrt(np.sum(rest**2)))
+                basis = np.append(basis, [rest / np.sqrt(np.sum(rest**2))], axis=0)
                 kept.append(i)
                 continue
-            share = np.linalg.lstsq(rows[kept].T, row)[0] if kept else np.zeros(0)
-            others = sorted({owners[k] for k, x in zip(kept, share, strict=True) if abs(x) > 1e-6})
-            number, instance = owners[i]
-            found.setdefault(number, []).append((instance, others))
-        return found
+            share = np.linalg.lstsq(dense[kept].T, row)[0] if kept else np.zeros(0)
+            found.append((owners[i], sorted({owners[k] for k, x in zip(kept, share, strict=True) if abs(x) > 1e-6})))
+        return _grouped(found)
 
-    def weak(self, layout: Layout, strengths: np.ndarray) -> Dependent:
-        """The same for many constraints: those whose pivots vanish; of which others they follow is not known."""
-        found: Dependent = {}
-        for share in layout.shares:
-            for place in share.places:
-                if any(part == len(self.structure.constraints[share.group].slots) for part, _ in place.parts):
-                    weak = np.flatnonzero(strengths[place.nodes] < _DEPENDENT)
-                    found.setdefault(share.group, []).extend((int(share.instances.rows[i]), None) for i in weak)
-        return {number: constraints for number, constraints in found.items() if constraints}
+    def refinements(self, waits: np.ndarray) -> int:
+        """How often solutions are to be refined, where constraints that wait for their bodies leave little of numbers
+        of the size of 1, as they do on bodies that are much lighter than others."""
+        rows, owners = self._rows()
+        waiting = {(number, i) for number, where in self.numbers.items() for i in np.flatnonzero(waits[where]).tolist()}
+        least = np.min(_pivots(rows[[i for i, owner in enumerate(owners) if owner in waiting]]))
+        return sum(bool(least < limit) for limit in _INACCURATE)
 
-    def exponents(self, number: int) -> Index | None:
-        if number not in self.lengths:
-            return None
-        return Index(np.round(np.log10(_REGULARIZATION * np.mean(self.lengths[number][0] ** 2, axis=-1))))
+    def exponents(self, number: int) -> Index:
+        return Index(np.round(np.log10(_REGULARIZATION * np.mean(self.lengths[number] ** 2, axis=-1))))
 
-    def _match(self) -> None:
-        """At most one constraint for each body that can carry it."""
-        start, starts = 0, {}
-        for number, group in enumerate(self.structure.bodies):
-            starts[number] = start
-            start += group.count
-        rows, columns, markers = [], [], []
-        where: list[tuple[int, int]] = []
-        for number, jacobian in self.jacobians.items():
-            slots = self.structure.constraints[number].slots
-            nodes = [starts[s.body] + s.rows.rows for s in slots]
-            for marker in range(len(slots)):
-                equations, velocities = jacobian[marker].shape[-2:]
-                if equations > velocities:
-                    continue
-                values = np.linalg.svd(_on_body(jacobian, marker, nodes), compute_uv=False)
-                can = np.min(values[..., -1], axis=0) ** 2 > _SOUND
-                if equations == velocities:
-                    # Also on the way to where it can again it could not: a crank at dead centre does not hold its rod.
-                    can &= ~_turns(_on_body(self.far[number], marker, nodes))
-                able = np.flatnonzero(can)
-                rows += (len(where) + able).tolist()
-                columns += nodes[marker][able].tolist()
-                markers += [marker] * able.size
-            where += [(number, i) for i in range(self.lengths[number].shape[1])]
-        graph = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(where), max(start, 1)))
-        matched = maximum_bipartite_matching(graph, perm_type="column")
-        chosen = {(r, c): m for r, c, m in zip(rows, columns, markers, strict=True)}
-        for r, (number, instance) in enumerate(where):
-            if matched[r] >= 0:
-                self.owners[number][instance] = chosen[r, int(matched[r])]
-
-    def _add(self, matrix, slots, share, rows, columns) -> None:
-        group = self.jacobians[share.group]
-        last = len(group)
-        for i, m in rows:
-            for j, n in columns:
-                if (i == last) == (j == last):
-                    continue
-                block = group[min(i, j)][:, share.instances.rows]
-                block = block if i == last else np.swapaxes(block, -1, -2)
-                height, width = block.shape[-2:]
-                for sample in range(len(matrix)):
-                    np.add.at(matrix[sample, :, m : m + height, n : n + width], slots, block[sample])
-
-    def _rows(self) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """G at the start as a dense matrix, whose rows belong to (group, instance)."""
-        structure, rows, owners = self.structure, [], []
-        for number, jacobian in self.jacobians.items():
-            count, equations = self.lengths[number].shape[1:]
-            dense = np.zeros((count, equations, structure.velocity_count))
-            for slot, block in zip(structure.constraints[number].slots, jacobian, strict=True):
-                columns = structure.bodies[slot.body].velocity_indices(slot.rows.rows)
-                at = (np.arange(count)[:, None, None], np.arange(equations)[:, None], columns[:, None, :])
-                np.add.at(dense, at, block[0])
-            rows.append(dense.reshape(count * equations, -1))
+    def _rows(self) -> tuple[csr_array, list[tuple[int, int]]]:
+        """G at the start, whose rows belong to (group, instance)."""
+        places, numbers = [], []
+        owners: list[tuple[int, int]] = []
+        for number, blocks in self.jacobians.items():
+            count, equations = self.lengths[number].shape
+            rows = len(owners) + np.arange(count * equations).reshape(count, equations, 1)
+            for slot, block in zip(self.structure.constraints[number].slots, blocks, strict=True):
+                columns = self.structure.bodies[slot.body].velocity_indices(slot.rows.rows)[:, None, :]
+                places.append(np.stack(np.broadcast_arrays(rows, columns)).reshape(2, -1))
+                numbers.append(block[0].ravel())
             owners += [(number, i) for i in range(count) for _ in range(equations)]
-        return np.concatenate(rows), owners
+        shape = (len(owners), self.structure.velocity_count)
+        return csr_array((np.concatenate(numbers), np.concatenate(places, axis=1)), shape=shape), owners
 
 
-def _on_body(jacobian: Sequence[np.ndarray], marker: int, nodes: Sequence[np.ndarray]) -> np.ndarray:
-    """G of all markers that are on the same body as this one."""
-    same = [other for other in range(len(nodes)) if jacobian[other].shape[-1] == jacobian[marker].shape[-1]]
-    here = [np.where((nodes[o] == nodes[marker])[:, None, None], jacobian[o], 0.0) for o in same]
-    return np.sum(here, axis=0)
+def _always_regular(blocks: np.ndarray) -> np.ndarray:
+    """Whether blocks (configurations, instances, equations, velocities) have independent rows wherever they are."""
+    equations, velocities = blocks.shape[-2:]
+    if equations > velocities:
+        return np.zeros(blocks.shape[1], bool)
+    # Whatever the other body is.
+    longest = np.max(np.sqrt(np.sum(blocks**2, axis=-1)), axis=0)
+    blocks = blocks / np.where(longest > 0, longest, 1)[..., None]
+    regular = np.min(np.linalg.svd(blocks, compute_uv=False)[..., -1], axis=0) ** 2 > _SOUND
+    # Also on the way from one of these configurations to the other: a crank at dead centre does not hold its rod.
+    return regular & ~_turns(blocks) if equations == velocities else regular
 
 
 def _turns(square: np.ndarray) -> np.ndarray:
@@ -281,21 +221,38 @@ def _turns(square: np.ndarray) -> np.ndarray:
     return (low < 0) & (high > 0) & (size.min(axis=0) < _TURNS * size.max(axis=0))
 
 
-def _any_square(system: System) -> bool:
-    """Whether constraints have as many equations as one of their bodies has velocities."""
-    groups = zip(_equations(system), system.structure.constraints, strict=True)
-    return any(system.structure.bodies[slot.body].kind.velocities == m for m, group in groups for slot in group.slots)
+def _balanced(rows: csr_array) -> csr_array:
+    """Rows and columns scaled to about the same lengths, rows last; which rows follow from others stays the same."""
+    for _ in range(_BALANCES):
+        for axis in (0, 1):
+            lengths = np.sqrt(np.asarray((rows * rows).sum(axis=axis)).ravel())
+            scale = diags_array(1 / np.where(lengths > 0, lengths, 1))
+            rows = csr_array(rows @ scale if axis == 0 else scale @ rows)
+    return rows
 
 
-def _say(system: System, dependent: Dependent, redundant: str) -> None:
+def _pivots(rows: csr_array) -> np.ndarray:
+    """What is left of the squared length of each row without those that are eliminated before it."""
+    products = (rows @ rows.T + 1e-3 * _DEPENDENT * eye_array(rows.shape[0])).tocsc()
+    factors = splu(products, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
+    return np.abs(factors.U.diagonal())[factors.perm_c]
+
+
+def _grouped(found: Iterable[tuple[tuple[int, int], list[tuple[int, int]] | None]]) -> Dependent:
+    groups: Dependent = {}
+    for (number, instance), others in found:
+        groups.setdefault(number, []).append((instance, others))
+    return groups
+
+
+def _say(structure: Structure, equations: dict[int, int], dependent: Dependent, redundant: str) -> None:
     """Names the redundant constraints."""
     sentences = []
     for number, constraints in dependent.items():
+        names = instance_names(structure, number)
         for instance, others in constraints:
-            name = instance_names(system.structure, number)[instance]
-            by = list(dict.fromkeys(repr(instance_names(system.structure, n)[i]) for n, i in others or ()))
-            equations = system.structure.couplings[number].equations
-            what = f"'{name}'" if equations == 1 else f"an equation of '{name}'"
+            by = list(dict.fromkeys(repr(instance_names(structure, n)[i]) for n, i in others or ()))
+            what = f"'{names[instance]}'" if equations[number] == 1 else f"an equation of '{names[instance]}'"
             said = f"repeats what {', '.join(by)} {'fix' if len(by) > 1 else 'fixes'}" if by else "fixes nothing"
             sentences.append(f"{what} {'repeats what others fix' if others is None else said}")
     text = "redundant constraints: " + "; ".join(dict.fromkeys(sentences)) + " at the start. "

@@ -1,8 +1,8 @@
 """Where the unknowns of a system stand in its block-sparse matrix.
 
 The unknowns are one number for each velocity coordinate (an acceleration, a displacement ...) and one multiplier for
-each equation of a constraint. A node of the matrix is a body together with the multipliers of a constraint that it
-owns, so that its pivot [M G^T; G 0] is regular; a constraint without owner is a node of its own.
+each equation of a constraint. A node of the matrix is a body together with multipliers of its constraints, or some
+multipliers alone; `_elimination_plan` says which and why.
 """
 
 import dataclasses
@@ -16,12 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ._elimination_plan import body_nodes
 from ._groups import Slot
 from ._index import Index
 from ._structure import Structure
 from .linalg import Elimination, Factors, Slots, eliminate, order_of
-
-_REFINEMENTS = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,27 +36,25 @@ class Place:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Share:
-    """Connectors of one group that stand in the matrix alike."""
+    """Connectors of one group that stand in the matrix alike.
+
+    `pairs` of its places: the rows and columns of the blocks that it contributes.
+    """
 
     kind: str
     group: int
     instances: Index
-    places: tuple[Place, ...]
+    pairs: tuple[tuple[Place, Place], ...]
 
     def blocks(self, jacobian: Any, size: int) -> list[Any]:
-        """The blocks of one instance, for all pairs of its places, from its Jacobian by parts (None: zero)."""
+        """The blocks of one instance from its Jacobian by parts (None: zero)."""
 
         def block(a: Place, b: Place) -> Any:
             parts = [(jacobian[i][j], m, n) for i, m in a.parts for j, n in b.parts]
             found = [padded(*part, size) for part in parts if part[0] is not None]
             return sum(found[1:], found[0]) if found else jnp.zeros((size, size), jacobian[-1][0].dtype)
 
-        return [block(a, b) for a in self.places for b in self.places]
-
-    @property
-    def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The nodes of rows and columns of the same blocks."""
-        return [(a.nodes, b.nodes) for a in self.places for b in self.places]
+        return [block(a, b) for a, b in self.pairs]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,7 +63,8 @@ class Layout:
 
     `blocks`: for each array of blocks that the shares and fields contribute, the number of each in the matrix.
     `diagonal` (nodes, size): what the diagonal holds beside, 1 in unused rows; `regularization`, of the same shape or
-    None: what is taken off it before it is factorized, where multipliers of redundant constraints stand.
+    None: what is taken off it before it is factorized, where multipliers of redundant constraints stand;
+    `refinements`: how often solutions are refined.
     """
 
     nodes: int
@@ -82,6 +80,7 @@ class Layout:
     from_nodes: Index
     diagonal: np.ndarray
     regularization: np.ndarray | None
+    refinements: int
 
     def spread(self, u: Any) -> Any:
         """Unknowns by node."""
@@ -115,10 +114,11 @@ class Layout:
 
     def inverse(self, matrix: Any) -> "Inverse":
         """The matrix, factorized."""
-        if self.regularization is None:
-            return Inverse(self.elimination.factor(matrix), None, self)
-        less = jnp.asarray(self.regularization[:, :, None] * np.eye(self.size), matrix.dtype)
-        return Inverse(self.elimination.factor(matrix.at[: self.nodes].add(-less)), matrix, self)
+        kept = matrix if self.refinements else None
+        if self.regularization is not None:
+            less = jnp.asarray(self.regularization[:, :, None] * np.eye(self.size), matrix.dtype)
+            matrix = matrix.at[: self.nodes].add(-less)
+        return Inverse(self.elimination.factor(matrix), kept, self)
 
     def product(self, matrix: Any, x: Any) -> Any:
         """The matrix times x, by node."""
@@ -127,7 +127,8 @@ class Layout:
 
 
 class Inverse(eqx.Module):
-    """Solves A x = b and A^T x = b; with redundant constraints by refinement of regularized solutions."""
+    """Solves A x = b and A^T x = b. With `matrix` solutions are refined, where constraints are redundant and `factors`
+    those of a regularized matrix, or where bodies are very light."""
 
     factors: Factors
     matrix: Any
@@ -146,33 +147,32 @@ class Inverse(eqx.Module):
         b = self.layout.spread(b)
         x = solve(self.factors, b)
         if self.matrix is not None:
-            x = jax.lax.fori_loop(0, _REFINEMENTS, lambda _, x: x + solve(self.factors, b - product(x)), x)
+            x = lax.fori_loop(0, self.layout.refinements, lambda _, x: x + solve(self.factors, b - product(x)), x)
         return self.layout.collect(x)
 
 
 @functools.lru_cache(maxsize=64)
 def layout(structure: Structure, with_forces: bool) -> Layout:
     """The layout of a structure; forces couple bodies where they depend on the unknowns."""
-    return Builder(structure, with_forces).finish(structure.orders[with_forces])
+    return _Builder(structure, with_forces).finish()
 
 
-class Builder:
-    """Numbers the nodes: bodies with velocity coordinates, group by group, then constraints without owner."""
+class _Builder:
+    """Numbers the nodes: bodies with velocity coordinates, group by group, then those of constraints alone."""
 
     def __init__(self, structure: Structure, with_forces: bool):
         self.structure = structure
         self.with_forces = with_forces
-        self.first: dict[int, int] = {}
-        self.used: list[int] = []
+        sizes, self.first = body_nodes(structure)
+        alone = max((int(c.nodes.rows.max(initial=-1)) + 1 for c in structure.couplings), default=0)
+        self.used = np.zeros(max(len(sizes), alone), int)
         self.rows: list[np.ndarray] = []
         """Of each unknown its node and the row there."""
-        for number, bodies in enumerate(structure.bodies):
-            if bodies.kind.velocities:
-                self.first[number] = len(self.used)
-                nodes = len(self.used) + np.arange(bodies.count)
-                self.used += [bodies.kind.velocities] * bodies.count
-                self._place(nodes, np.zeros_like(nodes), bodies.kind.velocities)
+        for number, first in self.first.items():
+            bodies = structure.bodies[number]
+            self._place(first + np.arange(bodies.count), bodies.kind.velocities)
         self.shares: list[Share] = []
+        self.before: dict[int, set[int]] = {}
         self.regularized: list[tuple[np.ndarray, np.ndarray]] = []
         self.multipliers: dict[int, slice] = {}
         for number, group in enumerate(structure.forces if with_forces else ()):
@@ -182,8 +182,8 @@ class Builder:
             if group.active:
                 self._constraints(number)
 
-    def finish(self, order: Index | None) -> Layout:
-        structure, nodes, size = self.structure, len(self.used), max(self.used)
+    def finish(self) -> Layout:
+        structure, nodes, size = self.structure, len(self.used), int(self.used.max())
         unknown = np.concatenate(self.rows)
         position = unknown[:, 0] * size + unknown[:, 1]
         back = np.full(nodes * size, len(position))
@@ -195,7 +195,7 @@ class Builder:
             for where, values in self.regularized:
                 regularization[where[:, 0], where[:, 1]] = values
         slots: Slots = {(a, a): a for a in range(nodes)}
-        pairs = [pair for share in self.shares for pair in share.pairs]
+        pairs = [(a.nodes, b.nodes) for share in self.shares for a, b in share.pairs]
         if self.with_forces:
             pairs += [pair for group in structure.fields if group.active for pair in self._all_pairs(group.slots)]
         numbers = [
@@ -204,17 +204,21 @@ class Builder:
         ]
         for a, b in list(slots):
             slots.setdefault((b, a), len(slots))
-        steps = order_of(nodes, slots)[0] if order is None else order.rows
+        elimination = eliminate(nodes, slots, order_of(nodes, slots, self.before))
         return Layout(
             nodes, size, len(position), tuple(self.first), tuple(self.shares), self.multipliers, tuple(numbers), slots,
-            eliminate(nodes, slots, steps), Index(back), Index(position), diagonal, regularization,
+            elimination, Index(back), Index(position), diagonal, regularization, structure.refinements,
         )  # fmt: skip
 
-    def _place(self, nodes: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-        """Puts `count` unknowns of each instance into its node, from a row on."""
-        where = np.stack(np.broadcast_arrays(nodes[:, None], rows[:, None] + np.arange(count)), axis=-1).reshape(-1, 2)
+    def _place(self, nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Puts `count` unknowns of each instance into its node: the first row there, and nodes and rows of all."""
+        first = np.zeros_like(nodes)
+        for i, node in enumerate(nodes.tolist()):
+            first[i] = self.used[node]
+            self.used[node] += count
+        where = np.stack(np.broadcast_arrays(nodes[:, None], first[:, None] + np.arange(count)), axis=-1).reshape(-1, 2)
         self.rows.append(where)
-        return where
+        return first, where
 
     def _sides(self, slots: tuple[Slot, ...]) -> dict[int, np.ndarray]:
         """The nodes of the bodies of each marker; markers on the ground have none."""
@@ -222,23 +226,20 @@ class Builder:
 
     def _constraints(self, number: int) -> None:
         group, coupling = self.structure.constraints[number], self.structure.couplings[number]
-        sides, owners, equations = self._sides(group.slots), coupling.owners.rows, coupling.equations
-        nodes = np.zeros(group.count, int)
-        for side, its_nodes in sides.items():
-            nodes = np.where(owners == side, its_nodes, nodes)
-        alone = np.flatnonzero(owners < 0)
-        nodes[alone] = len(self.used) + np.arange(alone.size)
-        self.used += [0] * alone.size
-        used = np.asarray(self.used)[nodes]
+        sides, nodes, equations = self._sides(group.slots), coupling.nodes.rows, coupling.equations
         start = sum(len(rows) for rows in self.rows)
         self.multipliers[number] = slice(start, start + group.count * equations)
-        where = self._place(nodes, used, equations)
-        for node in nodes.tolist():
-            self.used[node] += equations
+        offsets, where = self._place(nodes, equations)
         if coupling.exponents is not None:
             self.regularized.append((where, np.repeat(10.0**coupling.exponents.rows, equations)))
-        for owner, offset in sorted(set(zip(owners.tolist(), used.tolist(), strict=True))):
-            chosen = Index(np.flatnonzero((owners == owner) & (used == offset)))
+        for i in np.flatnonzero(coupling.waits.rows).tolist():
+            bodies = {int(its_nodes[i]) for its_nodes in sides.values()}
+            self.before.setdefault(int(nodes[i]), set()).update(bodies - {int(nodes[i])})
+        owners = np.full(group.count, -1)
+        for side, its_nodes in sides.items():
+            owners = np.where(nodes == its_nodes, side, owners)
+        for owner, offset in sorted(set(zip(owners.tolist(), offsets.tolist(), strict=True))):
+            chosen = Index(np.flatnonzero((owners == owner) & (offsets == offset)))
             here = {side: its_nodes[chosen.rows] for side, its_nodes in sides.items()}
             mine = (len(group.slots), offset)
             self._share("constraints", number, chosen, here, mine, owner, nodes[chosen.rows])
@@ -247,8 +248,10 @@ class Builder:
         places = [Place(n, ((side, 0), *([mine] if side == owner else []))) for side, n in sides.items()]
         if mine is not None and owner < 0:
             places.append(Place(alone, (mine,)))
-        if places:
-            self.shares.append(Share(kind, number, chosen, tuple(places)))
+        # Where nothing depends on where bodies are, they meet in constraints only.
+        pairs = [(a, b) for a in places for b in places if self.with_forces or mine in (*a.parts, *b.parts)]
+        if pairs:
+            self.shares.append(Share(kind, number, chosen, tuple(pairs)))
 
     def _all_pairs(self, slots: tuple[Slot, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
         """All pairs of the markers of a field, side by side."""

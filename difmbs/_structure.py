@@ -55,13 +55,14 @@ class Home:
 class Coupling:
     """How a group of constraints stands in the equations of motion.
 
-    `equations` of each; `owners`: for each the number of the marker on whose body its multipliers are eliminated, -1
-    if it waits for all of its bodies; `exponents`: where constraints of the model are redundant, the power of ten by
-    which those of each are regularized.
+    `equations` of each; `nodes`: the node of the matrix where each has its multipliers; `waits`: whether this is
+    eliminated only after all bodies of the constraint; `exponents`: where constraints of the model are redundant, the
+    power of ten by which those of each are regularized.
     """
 
     equations: int
-    owners: Index
+    nodes: Index
+    waits: Index
     exponents: Index | None = None
 
 
@@ -83,9 +84,8 @@ class Structure:
     """Of each connector that events switch: whether it is on at the start."""
     couplings: tuple[Coupling, ...] = ()
     """Of each group of constraints."""
-    orders: tuple[Index | None, Index | None] = (None, None)
-    """The orders in which bodies and constraints are eliminated, without and with the forces between them; None: the
-    one with the least fill-in."""
+    refinements: int = 0
+    """How often solutions of the equations of motion are refined."""
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class Structure:
             dict(self.readings),
             self.switches,
             self.couplings,
-            self.orders,
+            self.refinements,
         )
 
     def __eq__(self, other: object) -> bool:

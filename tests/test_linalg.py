@@ -31,8 +31,7 @@ def dense_of(blocks, slots, nodes, size):
 @pytest.mark.parametrize(("nodes", "size"), [(1, 3), (6, 2), (25, 3)])
 def test_block_elimination_is_that_of_the_dense_matrix(nodes, size):
     slots, rng = pattern(nodes, seed=nodes) if nodes > 1 else ({(0, 0): 0}, np.random.default_rng(0))
-    order, _ = order_of(nodes, slots)
-    elimination = eliminate(nodes, slots, order)
+    elimination = eliminate(nodes, slots, order_of(nodes, slots))
     blocks = np.zeros((elimination.blocks, size, size))
     blocks[: len(slots)] = rng.normal(size=(len(slots), size, size))
     blocks[:nodes] += 10 * np.eye(size)
@@ -43,13 +42,15 @@ def test_block_elimination_is_that_of_the_dense_matrix(nodes, size):
         np.testing.assert_allclose(found, np.linalg.solve(matrix, b.ravel()), rtol=1e-9, atol=1e-12)
 
 
-def test_a_node_without_a_sound_pivot_waits_for_its_neighbours():
-    slots = {(0, 0): 0, (1, 1): 1, (0, 1): 2, (1, 0): 3}
-    example = np.array([0.0, 2.0, 1.0, 1.0]).reshape(1, 4, 1, 1)
-    order, strengths = order_of(2, slots, example)
-    assert order.tolist() == [1, 0]
-    assert strengths[1] == 2.0
-    assert strengths[0] == 0.5
+def test_nodes_wait_for_those_that_come_before_them():
+    """In a star the tips come first, unless they wait."""
+    slots = {(a, b): 0 for a in range(1, 5) for b in (0,)} | {(0, b): 0 for b in range(1, 5)}
+    assert order_of(5, slots).tolist()[:3] == [1, 2, 3]
+    order = order_of(5, slots, {2: {0}, 3: {2, 4}}).tolist()
+    assert sorted(order) == list(range(5))
+    assert order.index(0) < order.index(2) < order.index(3)
+    assert order.index(4) < order.index(3)
+    assert order.index(1) < order.index(0)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-10])
