@@ -89,15 +89,23 @@ def _carried(bodies: int, constraints: Sequence[Held]) -> list[int]:
 
 
 def _by_last_body(bodies: int, constraints: Sequence[Held], carriers: Sequence[int]) -> dict[int, list[int]]:
-    """The constraints that nobody carries, by the last of their bodies in an order with little fill-in."""
-    pairs, before = set(), {}
+    """The constraints that nobody carries, by the last of their bodies in an order with little fill-in.
+
+    It grows from the ground, so that each body finds there a constraint that it can share a node with.
+    """
+    pairs = set()
+    after: dict[int, set[int]] = {}
+    beside: dict[int, set[int]] = {}
     for c, held in enumerate(constraints):
         if carriers[c] < 0:
-            before[bodies + c] = set(held.bodies)
+            after[bodies + c] = set(held.bodies)
             pairs |= {pair for body in held.bodies for pair in ((bodies + c, body), (body, bodies + c))}
+            for body in held.bodies:
+                beside.setdefault(body, set()).update(set(held.bodies) - {body} or {body})
         else:
             pairs |= {(a, b) for a in held.bodies for b in held.bodies if a != b}
-    places = np.argsort(order_of(bodies + len(constraints), dict.fromkeys(pairs, 0), before))
+    beside = {body: others for body, others in beside.items() if body not in others}
+    places = np.argsort(order_of(bodies + len(constraints), dict.fromkeys(pairs, 0), after, beside))
     found: dict[int, list[int]] = {}
     for c in sorted((c for c in range(len(constraints)) if carriers[c] < 0), key=lambda c: places[bodies + c]):
         found.setdefault(max(constraints[c].bodies, key=lambda body: places[body]), []).append(c)

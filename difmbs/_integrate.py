@@ -5,7 +5,6 @@ also have to store the accepted steps, on which all derivatives of a simulation 
 """
 
 import functools
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -19,37 +18,39 @@ from ._batches import anywhere
 from ._events import Watch, after, passed
 from ._look import LOOKS, Look
 from ._status import Status
+from ._stored import Evenly, Thinning, empty, with_state
 from .linalg import with_row
 from .solvers import TERM, AbstractOneStep
 from .system import System
 
-_STORED = 2**24
-"""So many numbers of all states are stored, 128 MB in double precision; of longer runs only some states."""
+_INFINITE = {4: 1e18, 8: 1e75}
+"""By the bytes of a number, what counts as infinite: derivatives multiply such numbers with each other."""
+
+
+def _is_sound(y: Any) -> Any:
+    """Whether all numbers of a state are finite, and not so large that derivatives would not be."""
+    return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
 
 
 class Trace(NamedTuple):
     """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
 
-    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th,
-    from which the others can be computed again. Of the outputs, the first `reached` were reached; after the first
-    `steps` steps there is neither an output nor an event.
+    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th
+    (`_stored`). Of the outputs, the first `reached` were reached; after the first `steps` steps there is neither an
+    output nor an event.
     Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
     """
 
     t: Any
     h: Any
     y: Any
+    spacing: Any
     outputs: Any
     index: Any
     reached: Any
     steps: Any
     event: Any = None
     on: Any = None
-
-
-def spacing(steps: int, size: int) -> int:
-    """Of how many steps one state is stored, so that the derivative of a long run does not fill the memory."""
-    return 1 if steps * size <= _STORED else math.ceil(math.sqrt(steps))
 
 
 class Run(NamedTuple):
@@ -83,7 +84,7 @@ class Fixed(eqx.Module):
     def run(self, system: System, y0: Any, record: bool, seen: None = None) -> Run:
         times, index, on_grid = self._grid()
         count = len(times) - 1
-        every = self.spacing(y0.size)
+        stored = self.stored(y0.size)
         rest = float(times[-1] - times[-2])
         wanted = jnp.asarray(self.outputs, y0.dtype)
 
@@ -98,13 +99,13 @@ class Fixed(eqx.Module):
             step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
             y, code, done, iterations = step.end, s.code, s.done, s.iterations + step.iterations
             if step.code is not None:
-                sound = jnp.all(jnp.isfinite(step.end))
+                sound = _is_sound(step.end)
                 code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
                 code = jnp.where(s.code == 0, code, s.code)
                 iterations = jnp.where(s.code == 0, iterations, s.iterations)
                 y = jnp.where(code == 0, step.end, s.y)
                 done = jnp.where(code == 0, s.k + 1, done)
-            states = None if s.states is None else _with_state(s.states, s.k + 1, y, every)
+            states = None if s.states is None else with_state(stored, s.states, s.k + 1, y)
             return _Reached(s.k + 1, y, iterations, code, done, states)
 
         def inside(k, y, output):
@@ -122,11 +123,11 @@ class Fixed(eqx.Module):
             return s, (s.y, s.code)
 
         zero = jnp.zeros((), int)
-        states = _no_states(count, y0, every) if record else None
+        states = empty(stored, y0) if record else None
         s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
         at, codes = (x[: len(starts)] for x in reached_at)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
-        good = (codes == 0) & jnp.all(jnp.isfinite(outputs), axis=-1)
+        good = (codes == 0) & _is_sound(outputs)
         outputs = jnp.where(good[:, None], outputs, jnp.nan)
         status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
         failed_at = span(s.done)[0]
@@ -135,7 +136,8 @@ class Fixed(eqx.Module):
         if record:
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             good = jnp.sum(good)
-            trace = Trace(begins, sizes, s.states, wanted, jnp.asarray(index), good, _until_last(index, good))
+            every = jnp.asarray(stored.longest)
+            trace = Trace(begins, sizes, s.states, every, wanted, jnp.asarray(index), good, _until_last(index, good))
         steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
@@ -144,8 +146,8 @@ class Fixed(eqx.Module):
         """For so many steps."""
         return len(self._grid()[0]) - 1
 
-    def spacing(self, size: int) -> int:
-        return spacing(self.room + 1, size)
+    def stored(self, size: int) -> Evenly:
+        return Evenly.of(self.room, size)
 
     @property
     def on_grid(self) -> bool:
@@ -166,18 +168,6 @@ class Fixed(eqx.Module):
 def _until_last(index: Any, reached: Any) -> Any:
     """The number of steps until the last of the outputs that were reached."""
     return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
-
-
-def _no_states(steps: int, y0: Any, every: int) -> Any:
-    """Room for the state at the start and after every so many steps; the last row is for all that is not stored."""
-    return jnp.zeros((steps // every + 2, *y0.shape), y0.dtype).at[0].set(y0)
-
-
-def _with_state(states: Any, number: Any, y: Any, every: int) -> Any:
-    """The states with the one after so many steps."""
-    if every == 1:
-        return with_row(states, number, y)
-    return with_row(states, jnp.where(number % every == 0, number // every, len(states) - 1), y)
 
 
 class _Reached(NamedTuple):
@@ -223,8 +213,8 @@ class Adaptive(eqx.Module):
     def room(self) -> int:
         return self.max_steps + 1
 
-    def spacing(self, size: int) -> int:
-        return spacing(self.max_steps, size)
+    def stored(self, size: int) -> Thinning:
+        return Thinning.of(self.max_steps, size)
 
     @property
     def looks(self) -> bool:
@@ -269,7 +259,8 @@ class Adaptive(eqx.Module):
                 numbers = jnp.arange(self.max_steps)
                 happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
                 steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
-            trace = Trace(starts, sizes, states, wanted, index, reached, steps, *of_events)
+            every = self.stored(y0.size).spacing(s.steps)
+            trace = Trace(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
         return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
     def _start(self, system: System, y0: Any, record: bool, seen: Look | None) -> "_State":
@@ -289,7 +280,7 @@ class Adaptive(eqx.Module):
         if record:
             # Steps that are not taken have a size too, by which their derivatives can be divided.
             times, sizes = (make(self.max_steps + 1, y0.dtype) for make in (jnp.zeros, jnp.ones))
-            recorded = (times, sizes, _no_states(self.max_steps + 1, y0, self.spacing(y0.size)))
+            recorded = (times, sizes, empty(self.stored(y0.size), y0))
             if watch is not None:
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
@@ -322,7 +313,7 @@ class Adaptive(eqx.Module):
         h = end - t
         y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
         code = jnp.zeros((), int) if code is None else code
-        finite = jnp.all(jnp.isfinite(y)) & jnp.all(jnp.isfinite(error))
+        finite = _is_sound(y) & jnp.all(jnp.isfinite(error))
         sound = finite & (code == 0)
         # An infinite error makes the controller shrink the step as far as it may.
         keep, _, tnext, _, controller, problem = self.controller.adapt_step_size(
@@ -425,7 +416,7 @@ class Adaptive(eqx.Module):
         return (
             with_row(times, place, t),
             with_row(sizes, place, h),
-            _with_state(states, place + 1, y, self.spacing(y.size)),
+            with_state(self.stored(y.size), states, place + 1, y, place < self.max_steps),
             *rest,
         )
 

@@ -19,6 +19,7 @@ from ._batches import anywhere
 from ._events import passed
 from ._integrate import Trace
 from ._storage import side_by_side
+from ._stored import Plan
 from .linalg import with_row
 
 
@@ -53,9 +54,9 @@ class Chain:
         return jnp.any((event[None] == numbers) & taken[None], axis=1)
 
     @property
-    def every(self) -> int:
-        """Of so many steps one state is stored."""
-        return self.method.spacing(self.trace.y.shape[1])
+    def stored(self) -> Plan:
+        """Which states are."""
+        return self.method.stored(self.trace.y.shape[1])
 
     def system_at(self, k: Any) -> Any:
         """The system during a step as a function of the parameters."""
@@ -63,7 +64,7 @@ class Chain:
 
     def step(self, k: Any, states: Any) -> tuple[Any, Any, Any, Any]:
         """Time, size, and the states at start and end."""
-        place = k if self.every == 1 else k % self.every
+        place = k if self.stored.longest == 1 else k % self.trace.spacing
         return self.trace.t[k], self.trace.h[k], states[place], states[place + 1]
 
     def happening(self, k: Any) -> Any:
@@ -83,7 +84,7 @@ class Chain:
 
     def between_stored(self, first: Any) -> Any:
         """The states from one that is stored to the next, computed again."""
-        trace, step, every = self.trace, self.method.step, self.every
+        trace, step, stored = self.trace, self.method.step, self.stored
 
         def again(k, states):
             def advance(y):
@@ -97,18 +98,20 @@ class Chain:
 
             return with_row(states, k - first + 1, any_step(states[k - first]))
 
-        empty = jnp.zeros((every + 1, trace.y.shape[1]), trace.y.dtype)
-        last = jnp.minimum(first + every, len(trace.t))
-        return lax.fori_loop(first, last, again, empty.at[0].set(trace.y[first // every]))
+        here, next_one = (trace.y[stored.row(n)] for n in (first, first + trace.spacing))
+        states = jnp.zeros((stored.longest + 1, here.size), here.dtype).at[:2].set(jnp.stack([here, next_one]))
+        # Where all are stored nothing is left to do.
+        count = jnp.where(trace.spacing > 1, trace.spacing, 0)
+        return lax.fori_loop(first, jnp.minimum(first + count, len(trace.t)), again, states)
 
     def through(self, unfinished: Any, visit: Any, carry: Any) -> Any:
         """Visits steps, with the states around them, while there are any left; `carry.k` is the next one."""
-        if self.every == 1:
+        if self.stored.longest == 1:
             return lax.while_loop(unfinished, functools.partial(visit, self.trace.y), carry)
 
         def segment(carry):
-            first = carry.k // self.every * self.every
-            inside = lambda c: unfinished(c) & (c.k // self.every * self.every == first)
+            first = carry.k // self.trace.spacing * self.trace.spacing
+            inside = lambda c: unfinished(c) & (c.k // self.trace.spacing * self.trace.spacing == first)
             return lax.while_loop(inside, functools.partial(visit, self.between_stored(first)), carry)
 
         return lax.while_loop(unfinished, segment, carry)
@@ -140,7 +143,7 @@ def forwards(chain: Chain, dp: Any, dy0: Any) -> tuple[Any, Any]:
     # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
     unknown = jnp.full((chain.count + 1, *dy0.shape), jnp.nan, dy0.dtype)
     start = _Ahead(jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.full(chain.events, jnp.nan, dy0.dtype))
-    going_on = left if chain.every > 1 else lambda at: anywhere(left(at))
+    going_on = left if chain.stored.longest > 1 else lambda at: anywhere(left(at))
     push, push_event = (functools.partial(visit, chain, dp) for visit in (_push, _push_event))
     end = chain.through(going_on, chain.either(push, push_event, left), start)
     return end.outputs[: chain.count], end.moments

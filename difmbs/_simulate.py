@@ -42,7 +42,7 @@ def simulate(
     atol: float = 1e-10,
     adjoint: diffrax.AbstractAdjoint | None = None,
     throw: bool = True,
-    max_steps: int = 4096,
+    max_steps: int = 100_000,
 ) -> Solution:
     """The motion from t0 to t1, starting from the system's initial state.
 

@@ -221,8 +221,9 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     path = Path(number(outputs, q.size), number(outputs, v.size), u, number(q.size), number(v.size), moments)
     going = (number(), number(), flag(), flag(outputs), count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
-    states = number(steps // method.spacing(size) + 2, size)
-    trace = Trace(number(steps), number(steps), states, number(outputs), count(outputs), count(), count(), *happened)
+    states = number(method.stored(size).rows + 1, size)
+    which = number(outputs), count(outputs), count(), count()
+    trace = Trace(number(steps), number(steps), states, count(), *which, *happened)
     visits = _walk(method, system, known).visits
     unknowns = v.size + structure.multiplier_count
     visited = Visited(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None

@@ -72,6 +72,9 @@ class Solution(eqx.Module):
         return Outputs(system, self.t[i], self.q[i], self.v[i], accelerations=known)
 
 
+_MANY_POINTS = 200
+
+
 @eqx.filter_jit
 def _read(solution: Solution, name: str) -> Any:
     if solution.t.ndim > 1:
@@ -101,7 +104,7 @@ def raise_if_failed(solution: Solution) -> None:
     traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution))
     time = None if traced else float(np.atleast_1d(solution.stats["time"])[first])
     reason = {
-        "max_steps": "the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver",
+        "max_steps": f"the number of steps reached max_steps; {_fewer_steps(solution.system)}",
         "dt_min": "the step size went to zero: the motion is too stiff or singular there",
         "non_finite": "the forces are not finite there",
         "newton_failed": "the equations of a step could not be solved; a smaller dt may help",
@@ -114,6 +117,17 @@ def raise_if_failed(solution: Solution) -> None:
         raise SimulationError(f"stopped early: {reason}.", status)
     where = f" (simulation {first} of the batch)" if codes.ndim else _WHERE.get(status, _loudest)(solution)
     raise SimulationError(f"stopped at t = {time:.6g}: {reason}{where}.", status, time, solution)
+
+
+def _fewer_steps(system: System) -> str:
+    """What would take fewer steps."""
+    homes = system.structure.homes
+    points = {path[:-1]: home.shape[-1] for path, home in homes.items() if path[-1] == "times"}
+    recorded = {path: count for path, count in points.items() if count >= _MANY_POINTS and (*path, "values") in homes}
+    if not recorded:
+        return "loosen rtol and atol, use a stiff solver, or raise it"
+    path, count = max(recorded.items(), key=lambda item: item[1])
+    return f"adaptive steps end at each of the {count} points of '{'.'.join(path)}': pass dt, such as their distance"
 
 
 def _at_the_start(solution: Solution) -> str:

@@ -255,7 +255,7 @@ def test_unknowns_that_no_sample_depends_on_and_starts_that_cannot_be_simulated(
     said = run("identify", "fit.toml", "--force", code=3).stderr
     assert said.startswith("fit.toml: with the start values, experiment 'drop_test' cannot be predicted from sample 1 ")
     assert "of 'height' on: the simulation stopped at t = " in said
-    assert ": the number of steps reached max_steps; raise it, loosen rtol and atol, or use a stiff solver." in said
+    assert ": the number of steps reached max_steps; loosen rtol and atol, use a stiff solver, or raise it." in said
 
 
 SLOW = "dt = 0.00002"

@@ -51,6 +51,7 @@ def test_nodes_wait_for_those_that_come_before_them():
     assert order.index(0) < order.index(2) < order.index(3)
     assert order.index(4) < order.index(3)
     assert order.index(1) < order.index(0)
+    assert order_of(5, slots, after_any={1: {4}, 2: {3}, 3: {2}}).tolist()[:2] == [4, 1]
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-5, 1e-10])

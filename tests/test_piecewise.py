@@ -109,3 +109,12 @@ def test_the_number_of_components_must_fit():
     model.add("push", mbs.Force(mbs.Piecewise(TIMES, VALUES)), on=mass)
     with pytest.raises(mbs.ModelError, match=r"'push': load_vector must return an array of shape \(3,\)"):
         model.assemble()
+
+
+def test_many_points_are_named_where_steps_run_out():
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0))
+    times = np.linspace(0, 1, 301)
+    model.add("push", mbs.CoordinateLoad(mbs.Piecewise(times, np.sin(50 * times))), on=mass.coordinate(0))
+    with pytest.raises(mbs.SimulationError, match=r"each of the 301 points of 'push.load': pass dt"):
+        mbs.simulate(model.assemble(), t1=1.0, saveat=[1.0], max_steps=100)

@@ -317,8 +317,30 @@ def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
     loss = lambda theta: misfit(theta, **RUNS[run])
     expected = jax.grad(loss)(THETA)
     # So little that only every tenth or so state is kept.
-    monkeypatch.setattr("difmbs._integrate._STORED", 100)
+    monkeypatch.setattr("difmbs._stored.MOST", 100)
+    monkeypatch.setattr("difmbs._stored._ROWS", 8)
     jax.clear_caches()
     assert_close(jax.grad(loss)(THETA), expected, 1e-12)
     assert_close(jax.jacfwd(loss)(THETA), expected, 1e-12)
     jax.clear_caches()
+
+
+@pytest.mark.parametrize(
+    "options", [dict(dt=1e-2), dict(), dict(dt=1e-2, solver=mbs.GeneralizedAlpha())], ids=["fixed", "adaptive", "alpha"]
+)
+def test_what_runs_away_is_not_called_a_result(options):
+    """An oscillator of negative stiffness grows by e every 0.1 s; before numbers overflow it is stopped."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.MassPoint(1.0), position=(1.0, 0.1, 0.0))
+    with pytest.warns(UserWarning, match="negative"):
+        model.add("spring", mbs.LinearSpringDamper(-100.0, 0.0, 0.0, 0.5), between=(model.ground, mass))
+    system = model.assemble()
+    run = lambda k: mbs.simulate(
+        system, t1=30.0, saveat=[10.0, 30.0], params={"spring": {"stiffness": k}}, throw=False, **options
+    )
+    solution = run(-100.0)
+    assert solution.status == "non_finite"
+    assert 10 <= solution.stats["time"] < 18
+    gradient = lambda row: jax.grad(lambda k: run(k).q[row, 0])(-100.0)
+    assert np.isfinite(gradient(0))
+    assert np.isnan(gradient(1))

@@ -28,7 +28,7 @@ LEVELS = [
         "_spectrum",
         "linalg",
     },
-    {"_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
+    {"_stored", "_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
     {"bodies", "connectors", "sensors", "event", "piecewise"},
     {"_groups", "_markers"},

@@ -36,7 +36,7 @@ def optimize(
     saveat: Any = None,
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    max_steps: int = 4096,
+    max_steps: int = 100_000,
     limits: Sequence[Any] = (),
     max_iterations: int = 100,
     tolerance: float = 1e-9,

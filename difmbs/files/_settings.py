@@ -44,7 +44,7 @@ class SimulationSettings:
     atol: float | int = 1e-10
     save_dt: float | int | None = None
     save_times: MaybeNumbers = None
-    max_steps: int = 4096
+    max_steps: int = 100_000
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

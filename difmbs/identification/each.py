@@ -70,7 +70,7 @@ def identify_each(
     solver: Any = None,
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    max_steps: int = 4096,
+    max_steps: int = 100_000,
     loss: str = "linear",
     max_iterations: int = 100,
 ) -> Fits:

@@ -30,7 +30,7 @@ class Settings:
     solver: Any = None
     rtol: float = 1e-8
     atol: float = 1e-10
-    max_steps: int = 4096
+    max_steps: int = 100_000
 
 
 ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]

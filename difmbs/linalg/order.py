@@ -11,35 +11,42 @@ from .block_sparse import Elimination
 Slots = dict[tuple[int, int], int]
 """The number of the block in the row of one node and the column of another; of (a, a) it is a."""
 
-Before = Mapping[int, set[int]]
-"""The nodes that have to be eliminated before a node."""
+Nodes = Mapping[int, set[int]]
 
 
-def order_of(nodes: int, slots: Slots, before: Before | None = None) -> np.ndarray:
-    """Nodes in an order with little fill-in: next is, of those that may be, the one with the fewest neighbours left."""
+def order_of(nodes: int, slots: Slots, after: Nodes | None = None, after_any: Nodes | None = None) -> np.ndarray:
+    """Nodes in an order with little fill-in: next is, of those that may be, the one with the fewest neighbours left.
+
+    `after`: the nodes that have to be eliminated before a node; `after_any`: those of which one should be.
+    """
     neighbours = _neighbours(nodes, slots)
-    waiting = {a: set(first) for a, first in (before or {}).items() if first}
+    waiting = {a: set(first) for a, first in (after or {}).items() if first}
+    hoping = {a: set(first) for a, first in (after_any or {}).items()}
     behind: dict[int, list[int]] = {}
-    for a, first in waiting.items():
-        for b in first:
-            behind.setdefault(b, []).append(a)
-    queue = [(len(near), a) for a, near in enumerate(neighbours) if a not in waiting]
+    for wanted in (waiting, hoping):
+        for a, first in wanted.items():
+            for b in first:
+                behind.setdefault(b, []).append(a)
+    key = lambda a: (a in hoping, len(neighbours[a]), a)
+    queue = [key(a) for a in range(nodes) if a not in waiting]
     heapq.heapify(queue)
     order: list[int] = []
     gone: set[int] = set()
     while queue:
-        count, a = heapq.heappop(queue)
-        if a in gone or count != len(neighbours[a]):
+        *known, a = heapq.heappop(queue)
+        if a in gone or (*known, a) != key(a):
             continue
         gone.add(a)
         order.append(a)
         changed = set(_remove(a, neighbours))
         for b in behind.get(a, ()):
-            waiting[b].discard(a)
+            if b in waiting:
+                waiting[b].discard(a)
+            hoping.pop(b, None)
             changed.add(b)
-        for b in changed:
+        for b in changed - gone:
             if not waiting.get(b):
-                heapq.heappush(queue, (len(neighbours[b]), b))
+                heapq.heappush(queue, key(b))
     return np.asarray(order, int)
 
 

@@ -32,7 +32,6 @@ def balance() -> mbs.Design:
         saveat=np.linspace(0, 3, 301),
         rtol=1e-6,
         atol=1e-8,
-        max_steps=20000,
     )
 
 
