@@ -217,3 +217,48 @@ def test_bricards_links_as_rigid_bodies_on_two_ball_joints_for_each_hinge():
     for k in range(8):
         # What the steps of one and of the other are off.
         assert np.abs(found[f"mass{k}"] - expected[:, k]).max() <= 1e-9
+
+
+def rods_side_by_side(model):
+    a = model.add("a", mbs.MassPoint2D(1.0), position=(0.1, 0.0))
+    b = model.add("b", mbs.MassPoint2D(2.0), position=(1.1, 0.3), velocity=(0.0, 1.0))
+    model.add("hold", mbs.SpringDamper(stiffness=50.0), between=(model.ground, a))
+    return mbs.DistanceConstraint(np.hypot(1.0, 0.3)), (a, b)
+
+
+def meshes_of_gears(model):
+    a = model.add("a", mbs.RotationalMass1D(0.9), angular_velocity=2.0)
+    b = model.add("b", mbs.RotationalMass1D(0.1), angular_velocity=-6.0)
+    model.add("motor", mbs.CoordinateLoad(load=3.6), on=a.coordinate(0))
+    return mbs.CoordinateConstraint(factor=-1 / 3), (a.coordinate(0), b.coordinate(0))
+
+
+def pins_in_one_hole(model):
+    a = model.add("a", mbs.RigidBody2D(1.0, 0.1))
+    b = model.add("b", mbs.RigidBody2D(1.0, 0.1), position=(1.0, 0.0), angular_velocity=1.0)
+    model.add("hold", mbs.SpringDamper(stiffness=50.0), between=(model.ground, a))
+    return mbs.RevoluteJoint2D(), (a.at(0.5, 0), b.at(-0.5, 0))
+
+
+@pytest.mark.parametrize("parts", [rods_side_by_side, meshes_of_gears, pins_in_one_hole])
+def test_two_of_a_kind_between_the_same_bodies_share_the_load(parts):
+    def assembled(count, redundant):
+        model = mbs.Model(gravity=-9.81 * UPWARDS)
+        law, between = parts(model)
+        for k in range(count):
+            model.add(f"joint{k}", law, between=between)
+        return model.assemble(redundant=redundant)
+
+    with pytest.raises(mbs.ModelError, match="'joint1' repeats what 'joint0' fixes at the start"):
+        assembled(2, "error")
+    one, two = assembled(1, "error"), assembled(2, "min_norm")
+
+    def force(system):
+        def at(gravity):
+            heavier = system.with_params({"gravity": {"acceleration": gravity}})
+            return mbs.Outputs(heavier, 0.0, *system.initial_state())["joint0.force"]
+
+        return jax.jit(lambda x: (at(x), jax.jacfwd(at)(x), jax.jacrev(at)(x)))(-9.81 * UPWARDS)
+
+    for whole, half in zip(force(one), force(two), strict=True):
+        np.testing.assert_allclose(half, whole / 2, rtol=1e-11, atol=1e-12)
