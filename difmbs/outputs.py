@@ -137,12 +137,26 @@ class Outputs(Mapping[str, Any]):
 def is_single(system: System, name: str) -> bool:
     """Whether an output has no axis of instances."""
     readings = system.structure.readings
+    vector, _, component = name.rpartition(".")
+    if name not in readings and vector in readings and component in _COMPONENTS:
+        return is_single(system, vector)
     if name not in readings:
         return system.structure.elements[name.partition(".")[0]].single
     reading = readings[name]
     if isinstance(reading, Output):
         return is_single(system, f"{reading.element}.{reading.variable}")
     return callable(reading) or system.structure.sensors[reading].single
+
+
+def entry_names(system: System, name: str, shape: tuple[int, ...]) -> list[str]:
+    """Each number of an output of this shape as a reader knows it: "tip.x", "beads[3].x", "turn[0][1]"."""
+    single = is_single(system, name)
+    is_vector = shape[0 if single else 1 :] in ((2,), (3,))
+    names = []
+    for entry in np.ndindex(shape):
+        last = f".{_COMPONENTS[entry[-1]]}" if is_vector else ""
+        names.append(name + "".join(f"[{i}]" for i in (entry[:-1] if is_vector else entry)) + last)
+    return names
 
 
 def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:

@@ -139,18 +139,14 @@ def _columns(solution: Any) -> dict[str, Any]:
     """Time and sensors, at the times that were reached, with a column for each number: "tip.x", "beads[3].x"."""
     import numpy as np
 
-    from ..outputs import is_single
+    from ..outputs import entry_names
 
     reached = _reached(solution)
     columns = {"t": np.asarray(solution.t)[reached]}
     for name in solution.system.structure.readings:
         values = np.asarray(solution[name])[reached]
-        shape, single = values.shape[1:], is_single(solution.system, name)
-        for entry in np.ndindex(shape):
-            instance, inner = (entry[:0], entry) if single else (entry[:1], entry[1:])
-            is_vector = len(inner) == 1 and shape[-1] in (2, 3)
-            label = f".{'xyz'[inner[0]]}" if is_vector else "".join(f"[{i}]" for i in inner)
-            columns[name + "".join(f"[{i}]" for i in instance) + label] = values[(slice(None), *entry)]
+        names = entry_names(solution.system, name, values.shape[1:])
+        columns |= dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
     return columns
 
 
