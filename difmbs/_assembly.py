@@ -13,8 +13,9 @@ from ._coupling import couple
 from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
 from ._index import Index
-from ._markers import Place
+from ._markers import Place, of_instances
 from ._parameters import Path, Spec, key_name, show_error, specs_of
+from ._planes import check_planes
 from ._structure import KINDS, Element, Home, Part, Stored, Structure
 from .bodies import AbstractBody
 from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
@@ -42,6 +43,8 @@ def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any,
         records = tuple(_measured(preliminary, r) if r.places else r for r in records)
     system = _build(records, sensors, gravity)
     for record in records:
+        if record.places and not isinstance(record.element, AbstractField):
+            check_planes(system, record.name, record.element, of_instances(record.places, lambda place: place.body))
         if record.places and record.active:
             _try_out(system, record)
     return couple(system, redundant)

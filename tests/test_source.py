@@ -34,7 +34,7 @@ LEVELS = [
     {"_groups", "_markers"},
     {"_structure"},
     {"system", "_layout"},
-    {"_coupling", "_problems"},
+    {"_coupling", "_problems", "_planes"},
     {"equations"},
     {"_assembly", "_newton", "_projection", "_rest"},
     {"outputs", "solvers", "_search"},

@@ -64,6 +64,7 @@ class LinearSpringDamper(AbstractForce):
 
     exerted: ClassVar[tuple[str, ...]] = ("force", "force_local", "torque0", "torque1")
     measured: ClassVar[tuple[str, ...]] = ("reference_length",)
+    along_line: ClassVar[bool] = True
 
     @property
     def ports(self):
