@@ -378,11 +378,18 @@ def _measured(system: System, record: Record) -> Record:
         return record
     world = system.world(*system.initial_state())
     parts = system.structure.elements[record.name].parts
-    pieces = [system.part(world, record.name, p).each(lambda x: x.law.measure(x.config())) for p in parts]
+    pieces = [_measure(system.part(world, record.name, part)) for part in parts]
     order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
-    found = {field: jnp.concatenate([p[field] for p in pieces])[order] for field in missing}
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(pieces))
+    joined = jnp.concatenate if traced else np.concatenate
+    found = {field: joined([p[field] for p in pieces])[order] for field in missing}
     values = {field: value[0] if record.single else value for field, value in found.items()}
     return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
+
+
+@eqx.filter_jit
+def _measure(local: Any) -> dict[str, Any]:
+    return local.each(lambda x: x.law.measure(x.config()))
 
 
 def _try_out(system: System, record: Record) -> None:

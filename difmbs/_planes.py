@@ -36,18 +36,19 @@ def check_planes(system: System, name: str, law: AbstractConnector, bodies: list
 
     Warns of those of which that is less sure. `bodies`: their names, for each instance of each marker.
     """
-    if not acts_in_plane(law):
-        return
-    world = system.world(*system.initial_state())
-    for part in system.structure.elements[name].parts:
-        local = system.part(world, name, part)
-        traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(local))
-        if traced or all(body.planar or body.velocities == 0 for body in local.bodies):
+    element = system.structure.elements[name]
+    for part in element.parts if acts_in_plane(law) else ():
+        slots = getattr(system.structure, element.kind)[part.group].slots
+        kinds = [system.structure.bodies[slot.body].kind for slot in slots]
+        if all(kind.planar or kind.velocities == 0 for kind in kinds):
+            continue
+        local = system.part(system.world(*system.initial_state()), name, part)
+        if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(local)):
             continue
         seen = jax.tree.map(np.asarray, _seen(local))
         for i, position in enumerate(part.positions.rows.tolist()):
-            instance = name if system.structure.elements[name].single else f"{name}[{position}]"
-            on = [str(np.broadcast_to(side, system.structure.elements[name].count)[position]) for side in bodies]
+            instance = name if element.single else f"{name}[{position}]"
+            on = [str(np.broadcast_to(side, element.count)[position]) for side in bodies]
             _judge(instance, law, on, jax.tree.map(lambda x, i=i: x[i], seen))
 
 
