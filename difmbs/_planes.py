@@ -1,6 +1,5 @@
 """Connectors that act in the x-y plane, on bodies whose motion they cannot see."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import ModelError
+from ._errors import ModelError, warn
 from ._frames import Planar
 from ._groups import Local
 from ._markers import GROUND
@@ -63,19 +62,17 @@ def _judge(name: str, law: AbstractConnector, bodies: list[str], seen: _Seen) ->
             "motion into that plane."
         )
     if unseen:
-        warnings.warn(
+        warn(
             f"'{name}': {kind} acts in the x-y plane and sees nothing of the motion of {unseen[0]}, which cannot move "
-            "there.",
-            stacklevel=5,
+            "there."
         )
     if not law.along_line or not any(seen.rises[i] > 0 for i in moving):
         return
     apart = np.abs(seen.points[1] - seen.points[0])
     if apart[2] > 0 and max(apart[:2]) <= _ROUNDING * apart[2]:
-        warnings.warn(
+        warn(
             f"'{name}': its markers are {apart[2]:.3g} m apart along z at the start, and nowhere else: {kind} acts in "
-            "the x-y plane, sees no distance and exerts no force there. SpringDamper acts in space.",
-            stacklevel=5,
+            "the x-y plane, sees no distance and exerts no force there. SpringDamper acts in space."
         )
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import re
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from ._assembly import Record, assemble
 from ._errors import ModelError, ParameterError, did_you_mean
 from ._markers import GROUND, BodyHandle, Place, of_instances, places
-from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
+from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
 from .connectors._connector import AbstractConnector, AbstractField, check_function, returned
@@ -234,8 +233,7 @@ class Model:
                 continue
             if check_value(name, field, value, spec):
                 counts[field] = len(value)
-            if spec.range == "expected nonnegative" and not isinstance(value, jax.core.Tracer) and np.any(value < 0):
-                warnings.warn(f"'{name}': {field} is negative.", stacklevel=4)
+            warn_if_negative(name, field, value, spec)
         return counts
 
     def _coordinates(self, place: Place) -> int:

@@ -48,7 +48,8 @@ LEVELS = [
     {"identification"},
     {"design"},
     {"tasks", "pages"},
-    {"__init__", "command"},
+    {"command"},
+    {"__init__", "__main__"},
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import counted
 from .._parameters import nest
 from ..identification.problem import put
 from ..identification.progress import Iteration
@@ -93,10 +94,11 @@ class Design:
             lines.append(
                 f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}"
             )
+        simulations = counted(self.evaluations, "simulation")
         first = self.history[0].chi2 if self.history else np.nan
         lines += [
             "",
-            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, "
+            f"{self.status} after {simulations} with derivatives; objective {self.objective:.6g}, "
             f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
