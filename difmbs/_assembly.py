@@ -13,8 +13,9 @@ from ._coupling import couple
 from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
 from ._index import Index
-from ._markers import Place
+from ._markers import Place, of_instances
 from ._parameters import Path, Spec, key_name, show_error, specs_of
+from ._planes import check_planes
 from ._structure import KINDS, Element, Home, Part, Stored, Structure
 from .bodies import AbstractBody
 from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField
@@ -42,6 +43,8 @@ def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any,
         records = tuple(_measured(preliminary, r) if r.places else r for r in records)
     system = _build(records, sensors, gravity)
     for record in records:
+        if record.places and not isinstance(record.element, AbstractField):
+            check_planes(system, record.name, record.element, of_instances(record.places, lambda place: place.body))
         if record.places and record.active:
             _try_out(system, record)
     return couple(system, redundant)
@@ -375,11 +378,18 @@ def _measured(system: System, record: Record) -> Record:
         return record
     world = system.world(*system.initial_state())
     parts = system.structure.elements[record.name].parts
-    pieces = [system.part(world, record.name, p).each(lambda x: x.law.measure(x.config())) for p in parts]
+    pieces = [_measure(system.part(world, record.name, part)) for part in parts]
     order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
-    found = {field: jnp.concatenate([p[field] for p in pieces])[order] for field in missing}
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(pieces))
+    joined = jnp.concatenate if traced else np.concatenate
+    found = {field: joined([p[field] for p in pieces])[order] for field in missing}
     values = {field: value[0] if record.single else value for field, value in found.items()}
     return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
+
+
+@eqx.filter_jit
+def _measure(local: Any) -> dict[str, Any]:
+    return local.each(lambda x: x.law.measure(x.config()))
 
 
 def _try_out(system: System, record: Record) -> None:

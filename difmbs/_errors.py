@@ -1,7 +1,12 @@
-"""The errors users meet, and the search for the name they probably meant."""
+"""The errors users meet, and words for them: names that were probably meant, numbers of things."""
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+
+_BETWEEN = ("difmbs", "equinox", "jaxtyping", "beartype", "jax", "contextlib")
+"""Packages that may stand between a line of the user and a warning of ours."""
 
 
 class ModelError(ValueError):
@@ -47,3 +52,16 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     guess = f"Did you mean '{close[0]}'? " if close else ""
     shown = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return f"{guess}Known: {shown}." if names else "There are none."
+
+
+def warn(text: str) -> None:
+    """Warns, and names the user's line as the place."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
+
+
+def counted(number: int, what: str, many: str | None = None) -> str:
+    """ "1 sample", "3 samples"; `many`: of words whose plural is another one."""
+    return f"{number} {what if number == 1 else many or what + 's'}"

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._rotations import AbstractRotation
@@ -47,7 +48,7 @@ class Wrench(NamedTuple):
 
 
 class PlanarPose(NamedTuple):
-    """`arm` is the marker's position relative to the body's centre of mass."""
+    """`arm` is the marker's position relative to the body's centre of mass; 0 on ground, which has none."""
 
     p: Vector2
     angle: Scalar
@@ -133,7 +134,8 @@ class Planar(AbstractPort):
 
     def place(self, body, marker, q):
         pose, p = body.pose(q), body.point(q, marker.point)
-        return PlanarPose(p[:2], pose.rotation.angle(), (p - pose.p)[:2])
+        arm = (p - pose.p)[:2] if body.velocities else jnp.zeros(2, p.dtype)
+        return PlanarPose(p[:2], pose.rotation.angle(), arm)
 
     def flow(self, body, marker, q, v):
         def configuration(q):

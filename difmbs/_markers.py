@@ -2,7 +2,7 @@
 
 import dataclasses
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -101,6 +101,12 @@ class BodyHandle:
 def places(where: str, what: Any, of_coordinates: bool) -> list[Place]:
     """The marker, or list of markers, that an element was given, as places of the sort its port needs."""
     return [_place(where, item, of_coordinates) for item in (what if isinstance(what, (list, tuple)) else [what])]
+
+
+def of_instances(attached: tuple[tuple[Place, ...], ...], quantity: Callable[[Place], Any]) -> list[np.ndarray]:
+    """A quantity of the places, for each instance of each marker."""
+    values = [np.repeat([quantity(place) for place in side], [len(place) for place in side]) for side in attached]
+    return [np.asarray(x) for x in np.broadcast_arrays(*values)]
 
 
 def _place(where: str, what: Any, of_coordinates: bool) -> Place:

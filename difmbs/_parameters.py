@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._errors import ParameterError, did_you_mean
+from ._errors import ParameterError, did_you_mean, warn
 from ._ranges import RANGES, limits
 
 Path = tuple[str, ...]
@@ -102,6 +102,14 @@ def check_range(where: str, field: str, value: Any, spec: Spec) -> None:
             entry = tuple(bad[0].tolist())
             at = str(list(entry)) if entry else ""
             raise ParameterError(f"'{where}': {field}{at} = {show(array[entry])} {sentence}.")
+
+
+def warn_if_negative(where: str, field: str, value: Any, spec: Spec) -> None:
+    """Where that is allowed, but hardly meant."""
+    if spec.range != "expected nonnegative" or isinstance(value, jax.core.Tracer):
+        return
+    if np.any(np.asarray(value) < 0):
+        warn(f"'{where}': {field} is negative.")
 
 
 def is_numbers(value: Any) -> bool:

@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import re
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from ._assembly import Record, assemble
 from ._errors import ModelError, ParameterError, did_you_mean
-from ._markers import GROUND, BodyHandle, Place, places
-from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of
+from ._markers import GROUND, BodyHandle, Place, of_instances, places
+from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
 from .connectors._connector import AbstractConnector, AbstractField, check_function, returned
@@ -198,7 +197,7 @@ class Model:
         count = one_count(name, counts)
         self._check_partners(name, law, attached)
         self._check_ties(name, law, attached)
-        for sizes in sorted(set(zip(*_of_instances(attached, self._coordinates), strict=True))):
+        for sizes in sorted(set(zip(*of_instances(attached, self._coordinates), strict=True))):
             law.check(name, tuple(int(n) for n in sizes))
         return Record(name, law, {}, attached, count or 1, count is None, active)
 
@@ -234,8 +233,7 @@ class Model:
                 continue
             if check_value(name, field, value, spec):
                 counts[field] = len(value)
-            if spec.range == "expected nonnegative" and not isinstance(value, jax.core.Tracer) and np.any(value < 0):
-                warnings.warn(f"'{name}': {field} is negative.", stacklevel=4)
+            warn_if_negative(name, field, value, spec)
         return counts
 
     def _coordinates(self, place: Place) -> int:
@@ -252,13 +250,13 @@ class Model:
         return attached
 
     def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
-        bodies = _of_instances(attached, lambda place: place.body)
+        bodies = of_instances(attached, lambda place: place.body)
         grounded = np.all([side == GROUND for side in bodies], axis=0)
         if np.all(grounded) if isinstance(law, AbstractField) else np.any(grounded):
             raise ModelError(f"'{name}' acts on ground only. Attach one of its markers to a body.")
         if len(attached) != 2:
             return
-        coordinates = _of_instances(attached, lambda place: -1 if place.coordinate is None else place.coordinate)
+        coordinates = of_instances(attached, lambda place: -1 if place.coordinate is None else place.coordinate)
         rows = np.broadcast_arrays(*(np.concatenate([place.rows for place in side]) for side in attached))
         same = np.all([a == b for a, b in (bodies, rows, coordinates)], axis=0)
         if np.any(same):
@@ -311,12 +309,6 @@ def one_count(where: str, counts: dict[str, int]) -> int | None:
     if 0 in counts.values():
         raise ModelError(f"'{where}' has no instances: {next(iter(counts))} is empty.")
     return next(iter(counts.values()), None)
-
-
-def _of_instances(attached: tuple[tuple[Place, ...], ...], quantity: Callable[[Place], Any]) -> list[np.ndarray]:
-    """A quantity of the places, for each instance of each marker."""
-    values = [np.repeat([quantity(place) for place in side], [len(place) for place in side]) for side in attached]
-    return [np.asarray(x) for x in np.broadcast_arrays(*values)]
 
 
 def _shown(markers: Any) -> str:

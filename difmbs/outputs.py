@@ -20,7 +20,7 @@ from .equations import accelerations
 from .sensors import BODY_OUTPUTS, Output
 from .system import System
 
-_COMPONENTS = ("x", "y", "z")
+COMPONENTS = ("x", "y", "z")
 
 
 class Outputs(Mapping[str, Any]):
@@ -43,7 +43,7 @@ class Outputs(Mapping[str, Any]):
         if name in readings:
             return self._reading(readings[name])
         vector, _, component = str(name).rpartition(".")
-        if component in _COMPONENTS and (vector in readings or "." in vector):
+        if component in COMPONENTS and (vector in readings or "." in vector):
             return self._component(vector, component)
         element, _, variable = str(name).partition(".")
         if element not in self.system.structure.elements or element == "ground":
@@ -62,14 +62,10 @@ class Outputs(Mapping[str, Any]):
         return self._accelerations
 
     def _component(self, name: str, component: str) -> Any:
-        value, i = self[name], _COMPONENTS.index(component)
+        value = self[name]
         # Without the axis of instances, which may be as long as a vector.
         shape = value.shape if is_single(self.system, name) else value.shape[1:]
-        if len(shape) != 1 or shape[0] not in (2, 3):
-            raise ParameterError(f"'{name}' is not a vector; its shape is {shape}.")
-        if i >= shape[0]:
-            raise ParameterError(f"'{name}' has components x and y, not {component}.")
-        return value[..., i]
+        return value[..., component_index(name, shape, component)]
 
     def _names(self):
         return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]
@@ -123,26 +119,87 @@ class Outputs(Mapping[str, Any]):
     def _of_connector(self, name: str, element: Element, part: Any, variable: str) -> Any:
         local = self.system.part(self.system.world(self.q, self.v), name, part)
         group = getattr(self.system.structure, element.kind)[part.group]
-        if element.kind == "forces":
-            values = local.each(lambda x: x.law.outputs(self.t, x.config(), x.flow()))
-        else:
-            if group.active:
-                multiplier = part.instances.take(self.accelerations()[1][part.group])
-            else:
-                multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
-            values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
+        multiplier = None
+        if element.kind == "constraints" and group.active:
+            multiplier = part.instances.take(self.accelerations()[1][part.group])
+        values = _values(self.t, local, element.kind, multiplier)
         return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+
+
+def _values(t: Any, local: Any, kind: str, multiplier: Any = None) -> dict[str, Any]:
+    """All output variables of some connectors of a group; the multipliers of constraints are 0 if there are none."""
+    if kind == "forces":
+        return local.each(lambda x: x.law.outputs(t, x.config(), x.flow()))
+    if multiplier is None:
+        multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(t)))
+    return eqx.filter_vmap(lambda x, m: x.law.outputs(t, x.config(), x.flow(), m))(local, multiplier)
+
+
+def output_names(system: System) -> tuple[str, ...]:
+    """All that can be asked for: the sensors, and the output variables of every element; vectors as a whole."""
+    structure, known = system.structure, dict[tuple[str, int], list[str]]()
+    names = list(structure.readings)
+    for name, element in structure.elements.items():
+        if name == "ground" or element.kind not in ("bodies", "forces", "fields", "constraints"):
+            continue
+        key = (element.kind, element.parts[0].group)
+        if key not in known:
+            known[key] = _variables(system, name, element)
+        names += [f"{name}.{variable}" for variable in known[key]]
+    return tuple(names)
+
+
+def _variables(system: System, name: str, element: Element) -> list[str]:
+    """The output variables of an element; nothing is computed."""
+    part = element.parts[0]
+    if element.kind == "bodies":
+        turns = system.structure.bodies[part.group].kind.rotates
+        return [variable for variable, sensor in BODY_OUTPUTS.items() if turns or not sensor.turning]
+
+    def outputs(t: Any, q: Any, v: Any) -> dict[str, Any]:
+        world = system.world(q, v)
+        if element.kind != "fields":
+            return _values(t, system.part(world, name, part), element.kind)
+        field = system.field(world, *system.with_leaves("fields")[part.group])
+        return field.law.outputs(t, field.positions())
+
+    q, v = jax.eval_shape(system.initial_state)
+    return list(jax.eval_shape(outputs, jax.ShapeDtypeStruct((), q.dtype), q, v))
 
 
 def is_single(system: System, name: str) -> bool:
     """Whether an output has no axis of instances."""
     readings = system.structure.readings
+    vector, _, component = name.rpartition(".")
+    if name not in readings and vector in readings and component in COMPONENTS:
+        return is_single(system, vector)
     if name not in readings:
         return system.structure.elements[name.partition(".")[0]].single
     reading = readings[name]
     if isinstance(reading, Output):
         return is_single(system, f"{reading.element}.{reading.variable}")
     return callable(reading) or system.structure.sensors[reading].single
+
+
+def entry_names(system: System, name: str, shape: tuple[int, ...]) -> list[str]:
+    """Each number of an output of this shape as a reader knows it: "tip.x", "beads[3].x", "turn[0][1]"."""
+    single = is_single(system, name)
+    is_vector = shape[0 if single else 1 :] in ((2,), (3,))
+    names = []
+    for entry in np.ndindex(shape):
+        last = f".{COMPONENTS[entry[-1]]}" if is_vector else ""
+        names.append(name + "".join(f"[{i}]" for i in (entry[:-1] if is_vector else entry)) + last)
+    return names
+
+
+def component_index(name: str, shape: tuple[int, ...], component: str) -> int:
+    """Of .x, .y or .z of a vector in the last axis; `shape` of one instance."""
+    i = COMPONENTS.index(component)
+    if len(shape) != 1 or shape[0] not in (2, 3):
+        raise ParameterError(f"'{name}' is not a vector; its shape is {shape}.")
+    if i >= shape[0]:
+        raise ParameterError(f"'{name}' has components x and y, not {component}.")
+    return i
 
 
 def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:

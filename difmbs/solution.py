@@ -1,5 +1,6 @@
 """The motion of a system, and what to say when it stopped early."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from ._missing import marked, replaced
 from ._projection import consistent, violations
 from ._status import Status, words_of
 from ._structure import equation_names
-from .outputs import Outputs
+from .outputs import Outputs, output_names
 from .system import System
 
 
@@ -22,8 +23,8 @@ class Solution(eqx.Module):
 
     `t` (n,), `q` (n, coordinates), `v` (n, velocity coordinates); `multipliers` by name of constraint; `status`, "ok"
     or the reason of an early stop, after which the rows are NaN; `stats`, of the run up to the last output;
-    `solution["tip"]` and `solution["spring.force"]`: sensors and output variables, with time along the first axis. In a
-    batch made by `vmap` all of them have its axis in front.
+    `solution["tip"]` and `solution["spring.force"]`: sensors and output variables, with time along the first axis;
+    `names`: all of them. In a batch made by `vmap` all of them have its axis in front.
     """
 
     system: System
@@ -52,6 +53,14 @@ class Solution(eqx.Module):
     def multipliers(self) -> dict[str, Any]:
         names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
         return {name: self[f"{name}.force"] for name in names}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sensors, and the output variables of every element. Of vectors there are .x, .y and .z too."""
+        return output_names(self.system)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
     def __repr__(self) -> str:
         return f"Solution(status={self.status}, t={self.t}, of {self.system})"
@@ -91,6 +100,34 @@ def _read(solution: Solution, name: str) -> Any:
         return marked(missing, Outputs(system.switched(on), t, q, v, accelerations=known)[name])
 
     return jax.vmap(read)(solution.on, solution.accelerations, solution.t, solution.q, solution.v)
+
+
+def poses(solution: Solution) -> dict[str, np.ndarray]:
+    """`position` of every body, and `rotation` of those that turn, by name, all in one program."""
+    structure, found = solution.system.structure, _poses(solution)
+    named = {}
+    for name, element in structure.elements.items():
+        if element.kind != "bodies" or name == "ground":
+            continue
+        (part,) = element.parts
+        rows = part.instances.rows[0] if element.single else part.instances.rows
+        for variable, values in zip(("position", "rotation"), found[part.group], strict=True):
+            if values is not None:
+                named[f"{name}.{variable}"] = np.take(np.asarray(values), rows, axis=solution.t.ndim)
+    return named
+
+
+@eqx.filter_jit
+def _poses(solution: Solution) -> Any:
+    """Of each group of bodies."""
+    if solution.t.ndim > 1:
+        return eqx.filter_vmap(_poses)(solution)
+    return jax.vmap(lambda q, v: solution.system.each_body(_pose, q, v))(solution.q, solution.v)
+
+
+def _pose(body: Any, q: Any, v: Any) -> tuple[Any, Any]:
+    point = jnp.zeros(3, q.dtype) if body.extended else None
+    return body.point(q, point), body.pose(q).rotation.reading() if body.rotates else None
 
 
 def raise_if_failed(solution: Solution) -> None:

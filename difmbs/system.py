@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from . import _copies as _copies
-from ._errors import ParameterError, did_you_mean
+from ._errors import ParameterError, counted, did_you_mean
 from ._frames import Marker
 from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, Slot, with_ties
 from ._index import Index
-from ._parameters import Path, as_array, check_range, is_numbers, nest, show, unnest
+from ._parameters import Path, as_array, check_range, is_numbers, nest, show, unnest, warn_if_negative
 from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
@@ -61,7 +61,7 @@ class System(eqx.Module):
             names = [n for n, e in self.structure.elements.items() if e.kind == kind and n != "ground"]
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
             said += [f"{kind} {', '.join(names[:8])}{more}"] * bool(names)
-        return f"System({'; '.join(said)}; {self.structure.velocity_count} velocity coordinates)"
+        return f"System({'; '.join(said)}; {counted(self.structure.velocity_count, 'velocity coordinate')})"
 
     @property
     def constrained(self) -> bool:
@@ -349,6 +349,7 @@ class System(eqx.Module):
         if value.shape != home.shape:
             raise ParameterError(f"'{where}': {field} must have shape {home.shape}, got shape {value.shape}.")
         check_range(where, field, value, home.spec)
+        warn_if_negative(where, field, value, home.spec)
         return value
 
 

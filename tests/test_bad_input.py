@@ -742,6 +742,16 @@ def test_negative_stiffness_or_damping_warns(field, value):
     assert caught[0].filename == __file__
 
 
+def test_negative_parameters_warn_as_in_the_model_where_they_can_be_seen():
+    model, bobs = points(2, position=np.ones((2, 3)))
+    model.add("link", mbs.SpringDamper(stiffness=1.0), between=(model.ground, bobs))
+    system = model.assemble()
+    with pytest.warns(UserWarning, match="'link': stiffness is negative") as caught:
+        system.with_params({"link": {"stiffness": -4.0}})
+    assert caught[0].filename == __file__
+    jax.eval_shape(lambda k: system.with_params({"link": {"stiffness": k}}).gravity, -4.0)
+
+
 ACCEPTED = {
     "integers": lambda: point(1, position=(1, 2, 3)),
     "integer beyond 64 bits": lambda: point(10**25),

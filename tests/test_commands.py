@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,36 @@ def test_help_comes_at_once_and_without_jax():
     assert time.perf_counter() - start < 1.0
 
 
+def test_the_sentences_of_the_help_are_whole(run):
+    for command in ((), ("examples",)):
+        said = run(*command, "--help").output.partition("Commands:\n")[2].splitlines()
+        assert said
+        assert all(line.endswith(".") and not line.endswith("...") for line in said)
+
+
+def test_the_package_is_the_command(tmp_path):
+    command = [sys.executable, "-m", "difmbs", "examples", "lst"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "difmbs examples: No such command 'lst'. Did you mean 'list'?\n"
+
+
+@pytest.mark.parametrize("unread", ["stdout", "stderr"])
+def test_nobody_reads_on(unread):
+    """As in `difmbs check model.toml | head -1`: it ends like a program that SIGPIPE ends, and says nothing."""
+    arguments = ["examples", "list"] if unread == "stdout" else ["check", "none.toml"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from difmbs.command import main; main()", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, unread: writing}
+    try:
+        done = subprocess.run(command, cwd=ROOT, **pipes, text=True, check=False)
+    finally:
+        os.close(writing)
+    assert done.returncode == 141
+    assert (done.stdout or "", done.stderr or "") == ("", "")
+
+
 @pytest.mark.parametrize(
     "command",
     ["check", "simulate", "identify", "optimize", "report", "doctor", "examples", "examples list", "examples copy"],
@@ -146,6 +177,39 @@ def test_parameters_and_the_end_are_changed_on_the_command_line(run, falling):
     assert run("simulate", falling, "--force", "--t-end", 0.1, "-q").output == ""
 
 
+def test_negative_values_are_warned_of_as_in_a_file(run, file):
+    spring = '[[spring_damper]]\nname = "spring"\nbetween = ["ground", "m"]\nstiffness = 1\n'
+    path = file(FALLING.replace("[[sensor]]", f"{spring}[[sensor]]", 1), "spring.toml")
+    result = run("simulate", path, "--set", "spring.stiffness=-4", "--json")
+    assert result.stderr == "warning: 'spring': stiffness is negative.\n"
+    assert json.loads(result.stdout)["warnings"] == ["'spring': stiffness is negative."]
+    path.write_text(path.read_text().replace("stiffness = 1", "stiffness = -4"))
+    assert run("check", path).stderr == result.stderr
+
+
+def test_without_sensors_the_places_of_bodies_are_written(run, file, monkeypatch):
+    planar = '[[rigid_body_2d]]\nname = "disc"\nmass = [1, 1]\ninertia = 1\nangular_velocity = 1\n[simulation]'
+    path = file((FALLING.partition("[[sensor]]")[0] + planar + FALLING.partition("[simulation]")[2]), "bare.toml")
+    result = run("simulate", path)
+    assert "the model names no sensor: sensors.csv has the places of its bodies\n" in result.stdout
+    table = mbs.read_table("run/sensors.csv", time="t")
+    places = [f"disc.position[{i}].{c}" for i in (0, 1) for c in "xyz"]
+    assert list(table.columns) == [
+        "t",
+        *(f"m.position.{c}" for c in "xyz"),
+        *places,
+        "disc.rotation[0]",
+        "disc.rotation[1]",
+    ]
+    np.testing.assert_allclose(table.column("m.position.y"), [0, 0.1 - 9.81 / 200, 0.2 - 9.81 / 50], atol=1e-14)
+    np.testing.assert_allclose(table.column("disc.rotation[1]"), [0, 0.1, 0.2], atol=1e-14)
+    monkeypatch.setattr("difmbs.command._simulate._MOST_COLUMNS", 4)
+    result = run("simulate", path, "--force", "--json")
+    assert list(mbs.read_table("run/sensors.csv").columns) == list(table.columns)[:5]
+    said = "sensors.csv has the first 4 of 11 numbers; name sensors to choose others."
+    assert json.loads(result.stdout)["warnings"] == [said]
+
+
 def test_columns_of_many_instances_and_of_matrices(run, file):
     inertia = "[[1, 0, 0], [0, 1, 0], [0, 0, 1]]"
     bodies = f"[[rigid_body]]\nname = 'b'\nmass = [1, 1]\ninertia = {inertia}\n"
@@ -161,7 +225,7 @@ def test_an_early_stop_keeps_what_was_reached(run, file):
     path = file(FALLING.replace("dt = 0.1\n", "max_steps = 1\n"), "model.toml")
     said = json.loads(run("simulate", path, "--json", code=4).stdout)
     assert said["status"] == "max_steps"
-    assert "the number of steps reached max_steps" in said["message"]
+    assert "the number of steps reached max_steps" in said["error"]
     assert 1 <= said["outputs"] < 3
     table = mbs.read_table("run/sensors.csv")
     assert len(table.column("t")) == said["outputs"]
@@ -172,8 +236,8 @@ def test_check_counts_and_warns(run, file, falling):
     said = run("check", falling).output
     for part in (
         "is a model file: bodies: 1",
-        "1 coordinates",
-        "1 degrees of freedom",
+        "1 coordinate, 1 velocity coordinate\n",
+        "1 degree of freedom\n",
         "sensors: place, turn",
         "t_end = 0.2, dt = 0.1",
     ):
@@ -182,14 +246,20 @@ def test_check_counts_and_warns(run, file, falling):
     result = run("check", path, code=6)
     assert "redundant constraints: 'rods[1]' repeats what 'rods[0]'" in result.stderr
     assert "2 equations of constraints of rank 1" in result.stdout
-    assert "1 degrees of freedom" in result.stdout
+    assert "1 degree of freedom\n" in result.stdout
+    assert "assemble" not in result.output
+    assert 'the line redundant = "min_norm" above the tables of the file. If only' in result.stderr
+    assert f'write redundant = "min_norm" into {path}.' in result.stderr
     found = json.loads(run("check", path, "--json", code=6).stdout)
     assert (found["equations"], found["rank"], found["degrees_of_freedom"]) == (2, 1, 1)
     assert len(found["warnings"]) == 1
+    assert found["error"].startswith("constraints are redundant")
     path.write_text('redundant = "min_norm"\n' + REDUNDANT)
     assert run("check", path).stderr == ""
     path.write_text('redundant = "error"\n' + REDUNDANT)
-    assert "'rods[1]' repeats" in run("check", path, code=3).output
+    said = run("check", path, code=3).output
+    assert "'rods[1]' repeats" in said
+    assert 'or allow them with the line redundant = "min_norm"' in said
 
 
 @pytest.mark.parametrize(
@@ -213,6 +283,14 @@ def test_check_counts_and_warns(run, file, falling):
         (["simulate", "m.toml", "--out", "m.toml"], 2, "m.toml cannot be written: File exists"),
         (["simulate", "m.toml", "--out", "m.toml/x"], 2, "cannot be written: Not a directory"),
         (["simulate", "step.toml"], 3, "RungeKutta4 has no error estimate: pass dt"),
+        (["simulate", "fit.toml"], 3, "fit.toml: this is a fit file, and a model file is needed: difmbs identify and"),
+        (["simulate", "design.toml"], 3, "this is a design file, and a model file is needed: difmbs optimize and mbs"),
+        (["identify", "m.toml"], 3, "m.toml: this is a model file, and a fit file is needed: difmbs simulate and mbs"),
+        (["identify", "design.toml"], 3, "this is a design file, and a fit file is needed"),
+        (["optimize", "m.toml"], 3, "this is a model file, and a design file is needed"),
+        (["optimize", "fit.toml"], 3, "this is a fit file, and a design file is needed"),
+        (["simulate", "parameters.toml"], 3, "this is a result file, and a model file is needed: the model with the"),
+        (["report", "m.toml"], 2, "'m.toml' is a file. Pass the folder that difmbs identify or optimize wrote."),
         (["examples", "copy", "pendulm"], 2, "there is no example 'pendulm'. Did you mean 'pendulum'"),
     ],
 )  # fmt: skip
@@ -220,14 +298,17 @@ def test_exit_codes(run, arguments, code, message):
     Path("m.toml").write_text(FALLING)
     Path("bad.toml").write_text(FALLING.replace("mass = 2", "mass = -2"))
     Path("step.toml").write_text(FALLING.replace("dt = 0.1", 'method = "runge_kutta_4"'))
+    for kind, keys in {"fit": "experiment = []", "design": "limit = []", "parameters": "parameter = {}"}.items():
+        Path(f"{kind}.toml").write_text(f"schema = 1\n{keys}\n")
     Path("full").mkdir()
     Path("full", "mine").write_text("mine")
     result = run(*arguments, code=code)
     assert message in result.stderr
     assert result.stdout == ""
     assert Path("full", "mine").read_text() == "mine"
-    if code == 3:
-        assert json.loads(run(*arguments, "--json", code=code).stdout)["exit_code"] == code
+    said = json.loads(run(*arguments, "--json", code=code).stdout)
+    assert said["exit_code"] == code
+    assert message in said["error"]
 
 
 def test_a_fault_of_difmbs_is_one_sentence_and_shown_on_demand(run, falling, monkeypatch):
@@ -306,7 +387,10 @@ def test_doctor(run):
     found = json.loads(run("doctor", "--json").output)
     assert found["double_precision"] is True
     assert found["packages"]["jax"].startswith("0.")
-    assert set(found["extras"]) == {"exudyn", "viser", "klujax"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(found["extras"]) == set(project["optional-dependencies"])
+    assert found["extras"]["test"]["pytest"] == pytest.__version__
+    assert "jax-cuda13-plugin" in found["extras"]["cuda"]
     assert "devices:" in run("doctor").output
 
 

@@ -68,9 +68,42 @@ QUANTITIES = {
 def test_quantities(quantity, weight):
     solution = mbs.simulate(oscillator(), t1=2.0, dt=0.01, saveat=TIMES)
     for output, component in (("mass.position", 0), ("x", None), ("mass.velocity.x", None)):
-        found = jnp.max(quantity(output, component, weight=weight).read(solution))
+        found = jnp.max(quantity(output, component, weight=weight).read(solution, joined=True))
         numbers = np.asarray(solution["mass.velocity" if "velocity" in output else "mass.position"])[:, 0]
         assert found == pytest.approx(weight * QUANTITIES[quantity](TIMES, numbers), rel=1e-12)
+
+
+@functools.cache
+def two_flying():
+    model = mbs.Model()
+    model.add("two", mbs.MassPoint(mass=1.0), position=[[3, 2, 1], [-1, 0, 4]], velocity=[[1, 0, -2], [0, 1, 0]])
+    return mbs.simulate(model.assemble(), t1=2.0, dt=0.5, saveat=TIMES[::25])
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES, ids=lambda q: q.__name__)
+def test_of_an_output_with_many_entries_a_limit_sees_each(quantity):
+    """The places of two bodies, with three entries each; as an objective a largest value is that of both bodies."""
+    solution = two_flying()
+    system = solution.system
+    places = np.asarray(solution["two.position"]).reshape(5, 6)
+    rows = quantity("two.position").read(solution, joined=False)
+    names = quantity("two.position").names(system)
+    if quantity in (mbs.MeanSquare, mbs.RootMeanSquare):
+        square = np.trapezoid(np.sum(places**2, axis=1), TIMES[::25]) / 2
+        assert rows.item() == pytest.approx(square if quantity is mbs.MeanSquare else np.sqrt(square))
+        assert names == [f"{quantity.__name__}(two.position)"]
+        return
+    each = [QUANTITIES[quantity](TIMES[::25], column) for column in places.T]
+    np.testing.assert_allclose(jnp.max(rows, axis=1), each, rtol=1e-12)
+    assert names == [f"{quantity.__name__}(two.position[{i}].{c})" for i in (0, 1) for c in "xyz"]
+    picked = quantity("two.position", (1, 2))
+    np.testing.assert_allclose(jnp.max(picked.read(solution, joined=False)), each[5], rtol=1e-12)
+    assert picked.names(system) == names[5:]
+    largest = (mbs.Maximum, mbs.LargestSize, mbs.SmoothMaximum)
+    below = quantity("two.position.z", weight=-1.0).read(solution, joined=True)
+    assert below.shape == ((1, 1) if quantity in largest else (2, 1))
+    if quantity in largest:
+        assert below.item() == pytest.approx(-QUANTITIES[quantity](TIMES, np.ravel(places[:, [2, 5]])), rel=1e-12)
 
 
 def test_an_optimum_at_a_kink():
@@ -137,6 +170,20 @@ def test_lower_limits_hold():
     design = optimize(mbs.Final("place"), PLACE, limits=[mbs.Limit(mbs.Maximum("place"), lower=1.5)])
     assert design.values["free.position"] == pytest.approx(-0.5, abs=1e-6)
     assert "at least 1.5" in str(design)
+
+
+def test_limits_on_vectors_hold_for_each_entry():
+    """Of a body that moves along x, y and z are 0: at least -1 holds for x too, at least 0.5 for none of them."""
+    lower = mbs.Limit(mbs.Final("free.position"), lower=-1.0)
+    design = optimize(mbs.Final("place"), PLACE, limits=[lower])
+    assert design.values["free.position"] == pytest.approx(-3.0, abs=1e-6)
+    assert (design.limits[0], design.met) == (pytest.approx(-1.0, abs=1e-6), (True,))
+    assert "Final(free.position.x): -1 (at least -1)" in str(design)
+    never = mbs.Limit(mbs.Final("free.position"), lower=0.5, upper=5.0)
+    design = optimize(mbs.Final("place", weight=-1.0), PLACE, limits=[never], max_iterations=3)
+    assert (design.limits, design.met) == ((0.0,), (False,))
+    assert design.limited[0] in ("Final(free.position.y)", "Final(free.position.z)")
+    assert "0 (at least 0.5 and at most 5, which it does not meet)" in str(design)
 
 
 def test_an_objective_that_is_zero_at_the_start():
@@ -254,6 +301,13 @@ def broken(solution):
         (dict(objective=mbs.Maximum("mas.position")), r"no sensor or element 'mas'. Did you mean 'mass'"),
         (dict(objective=mbs.Maximum("mass.position", 4)), r"'mass.position' has no component 4; its shape is \(3,\)"),
         (dict(objective=mbs.Maximum("x", 0)), r"'x' has no component 0; its shape is \(\)"),
+        (
+            dict(objective=mbs.Final("mass.position")),
+            r"Final\(mass.position\) would be 3 numbers, but an objective is one. Choose one of them: "
+            r"'mass.position.x', 'mass.position.y' or 'mass.position.z'. MeanSquare",
+        ),
+        (dict(objective=[mbs.Final("x"), mbs.LargestSize("mass.velocity")]), r"LargestSize\(mass.velocity\) would be"),
+        (dict(limits=[mbs.Limit(mbs.Final("mass.position", 3), upper=1.0)]), r"'mass.position' has no component 3"),
         (dict(objective=mbs.Maximum("x", weight=0.0)), r"Maximum\(x\): weight must be a finite number"),
         (dict(objective=mbs.SmoothMaximum("x", width=0.0)), r"SmoothMaximum\(x\): width must be > 0"),
         (dict(objective=broken), r"broken, a function of the solution, fails: ValueError: no"),
@@ -277,6 +331,30 @@ def broken(solution):
 def test_wrong_tasks_are_refused(change, message):
     with pytest.raises((mbs.ParameterError, mbs.SimulationError), match=message):
         optimize(**{"objective": mbs.MeanSquare("x"), **change})
+
+
+def test_of_many_instances_one_is_chosen_unless_the_largest_counts():
+    from difmbs.design.objectives import check_objective
+
+    model = mbs.Model()
+    beads = model.add("beads", mbs.RigidBody(mass=[1.0, 1.0], inertia=np.eye(3)))
+    model.sense("places", mbs.Position(beads))
+    model.add("links", mbs.SpringDamper(1.0), between=(model.ground.at(1, 0, 0), beads))
+    system = model.assemble()
+    check = lambda quantity: check_objective(quantity, system)
+    for sound in (
+        *(mbs.Maximum("links.force_local"), mbs.LargestSize("places.x"), mbs.SmoothMaximum("beads.position.y")),
+        *(mbs.Final("links.force_local", 1), mbs.Mean("beads.rotation", (0, 1, 1)), mbs.MeanSquare("beads.rotation")),
+    ):
+        check(sound)
+    for wrong, message in (
+        (mbs.Final("links.force_local"), r"would be 2 numbers, .* Choose one of them with component, for example 0\."),
+        (mbs.Integral("places"), r"would be 6 numbers, .* 'places.x', 'places.y' or 'places.z', and the instance with"),
+        (mbs.Maximum("places"), r"would be 6 numbers"),
+        (mbs.Maximum("beads.rotation", 0), r"would be 9 numbers, .* with component, for example \(0, 0, 0\)"),
+    ):
+        with pytest.raises(mbs.ParameterError, match=message):
+            check(wrong)
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,9 @@ def test_a_design_file_says_what_python_would(folder):
     assert design.limits == (mbs.Limit(mbs.SmoothMaximum("mass.velocity.x", width=0.1), upper=3.0),)
     assert (design.simulation.t_end, design.simulation.dt) == (0.2, 0.01)
     assert design.search == {"tolerance": 1e-6}
+    limited = DESIGN.replace('"mass.velocity.x"\nwidth = 0.1', '"place"\ncomponent = [1]')
+    (limit,) = mbs.load_design(folder(design_toml=limited) / "design.toml").limits
+    assert limit == mbs.Limit(mbs.SmoothMaximum("place", (1,)), upper=3.0)
     text = DESIGN + "[simulation]\nt_end = 1\n"
     assert mbs.load_design(folder(design_toml=text) / "design.toml").simulation == mbs.SimulationSettings(1.0)
 
@@ -354,7 +357,11 @@ BAD_DESIGNS = {
     "no quantity": (design('quantity = "mean_square"\n', ""), "quantity is missing"),
     "output": (design('"place"', '"plase"'), "there is no sensor or element 'plase'. Did you mean 'place'"),
     "component": (design("component = 0", "component = 3"), r"'place' has no component 3; its shape is \(3,\)"),
-    "component of number": (design("component = 0", "component = 'x'"), "component must be a whole number from 0 on"),
+    "vector": (
+        design('quantity = "mean_square"\noutput = "place"\ncomponent = 0', 'quantity = "final"\noutput = "place"'),
+        r"objective: 2 \* Final\(place\) would be 3 numbers, .* 'place.x', 'place.y' or 'place.z'.*\(item 1, line 9\)",
+    ),
+    "component of number": (design("component = 0", "component = 'x'"), "component must be whole numbers from 0 on"),
     "weight": (design("weight = 2", "weight = nan"), "weight must be a number, got nan"),
     "width": (design("weight = 2", "width = 2"), "width is for quantity = 'smooth_maximum' only"),
     "no bound": (

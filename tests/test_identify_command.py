@@ -1,5 +1,6 @@
 """difmbs identify and optimize from end to end: what they write, how they end, and that nothing is lost on the way."""
 
+import hashlib
 import json
 import os
 import random
@@ -75,6 +76,11 @@ def test_identify(folder):
     assert 0.8e-3 < np.std(residuals) < 1.2e-3
     manifest = json.loads(Path("fit/manifest.json").read_text())
     assert manifest["status"] == "converged"
+    hashes = {
+        name: hashlib.sha256(Path(name).read_bytes()).hexdigest()
+        for name in ("fit.toml", "model.toml", "drop_test.csv")
+    }
+    assert manifest["files"] == hashes
     assert [f for f in manifest["written"] if not Path("fit", f).exists()] == []
 
     before = numeric("fit")
@@ -96,9 +102,16 @@ def test_identify(folder):
     Path("fit/report.html").unlink()
     assert "written: fit/report.html (converged)" in run("report", "fit").stdout
     assert Path("fit/report.html").exists()
-    Path("model.toml").write_text(Path("model.toml").read_text().replace("mass = 2.0", "mass = 2.5"))
-    for command in (("identify", "fit.toml", "--resume"), ("report", "fit")):
-        assert "fit/state.npz belongs to another fit: model, experiments" in run(*command, code=6).stderr
+    for file, old, new in (
+        ("drop_test.csv", ",0.267535", ",0.267536"),
+        ("model.toml", "mass = 2.0", "mass = 2.5"),
+    ):
+        text = Path(file).read_text()
+        assert old in text
+        Path(file).write_text(text.replace(old, new))
+        for command in (("identify", "fit.toml", "--resume"), ("report", "fit")):
+            assert "fit/state.npz belongs to another fit: model, experiments" in run(*command, code=6).stderr
+        Path(file).write_text(text)
     assert numeric("fit", same) == {name: before[name] for name in same}
 
 

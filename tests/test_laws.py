@@ -122,6 +122,35 @@ def test_rotational_coupling():
     np.testing.assert_allclose([found["link.torque0"], found["link.torque1"]], [torque, -torque])
 
 
+OFF_CENTRE = [
+    mbs.RigidBody2D(mass=1.5, inertia=0.3, center_of_mass=(0.2, -0.1)),
+    mbs.RigidBody(1.5, np.diag([0.2, 0.2, 0.3]), (0.2, -0.1, 0.0)),
+]
+
+
+@pytest.mark.parametrize("second", [0, 1], ids=["ground first", "body first"])
+@pytest.mark.parametrize("body", OFF_CENTRE, ids=lambda body: type(body).__name__)
+def test_torques_are_about_the_centre_of_mass_and_on_ground_about_the_marker(body, second):
+    """Of the body, whose frame is not at its centre of mass, by its equation of motion; of ground wherever it is."""
+    for shift in (0.0, 7.0):
+        model = mbs.Model()
+        name = "angle" if isinstance(body, mbs.RigidBody2D) else "rotation"
+        initial = {name: 0.4 if name == "angle" else (0, 0, 0.4)}
+        place = (shift, shift) if name == "angle" else (shift, shift, 0)
+        bar = model.add("bar", body, position=place, **initial)
+        ends = [model.ground.at(shift + 1.0, shift + 0.5), bar.at(0.6, 0.3, 0)]
+        law = mbs.LinearSpringDamper(40.0, 0.0, 0.0, 0.3, 0.05)
+        model.add("strap", law, between=ends if second == 0 else ends[::-1])
+        outputs = mbs.Outputs(system := model.assemble(), 0.0, *system.initial_state())
+        on = ("strap.torque0", "strap.torque1") if second == 0 else ("strap.torque1", "strap.torque0")
+        coupling = abs(float(outputs["strap.force_local"])) * 0.05 * 0.4
+        # The body has the larger angle, so it is turned back and ground along.
+        np.testing.assert_allclose(outputs[on[0]], coupling, rtol=1e-12)
+        spin = np.asarray(outputs.accelerations()[0])[-1]
+        np.testing.assert_allclose(outputs[on[1]], 0.3 * spin, rtol=1e-12)
+        assert abs(float(outputs[on[1]]) + coupling) > 1
+
+
 def test_isotropic_damper_brakes_sideways():
     force, _ = planar(mbs.LinearSpringDamper(0.0, 7.0, 0.0, 1.0, damper="isotropic"), speed=(0, 1))
     np.testing.assert_allclose(force[:2], [0, 7], atol=1e-12)
@@ -250,6 +279,24 @@ def test_the_page_subtracts_the_rest_length_twice():
     literal = 40 * (np.linalg.norm(relative) - 2.0)
     np.testing.assert_allclose(force, 0, atol=1e-12)
     assert abs(literal - float(found["link.force_local"])) > 1
+
+
+def test_initial_displacements_are_kept_in_x_and_y():
+    """l0x and l0y of the page: measured or given; l0 is their length, and r_rel the displacement less both."""
+    ends = dict(ends=((0, 0), (0, 1.5)), angles=(0, 0), spins=(0, 0), speed=(0, 0))
+    _, found = planar(mbs.LinearSpringDamper(40.0), **ends)
+    params = found.system.params()["link"]
+    np.testing.assert_allclose(params["reference_displacement"], [2.0, 1.5], rtol=1e-14)
+    np.testing.assert_allclose(params["reference_length"], 2.5, rtol=1e-14)
+    moved = mbs.Outputs(found.system, 0.0, found.q.at[3].add(0.25), found.v)
+    np.testing.assert_allclose(moved["link.relative_displacement"], [0.25, 0.0], atol=1e-14)
+    np.testing.assert_allclose(moved["link.displacement"], [2.25, 1.5], rtol=1e-14)
+    _, found = planar(mbs.LinearSpringDamper(40.0, reference_displacement=(0.6, 0.8)), **ends)
+    np.testing.assert_allclose(found["link.force_local"], 40 * (2.5 - 1.0), rtol=1e-12)
+    np.testing.assert_allclose(found["link.relative_displacement"], [1.4, 0.7], rtol=1e-12)
+    _, found = planar(mbs.LinearSpringDamper(40.0, reference_length=2.0), **ends)
+    np.testing.assert_allclose(found["link.stretch"], 0.5, rtol=1e-12)
+    np.testing.assert_allclose(found["link.relative_displacement"], 0, atol=1e-14)
 
 
 def test_the_source_counts_the_preload_twice():

@@ -164,7 +164,10 @@ def design():
         model.assemble(),
         [mbs.MeanSquare("mass.position.x"), _effort],
         {"spring.damping": mbs.Interval(1.0, 0.1, 100.0)},
-        limits=[mbs.Limit(mbs.LargestSize("mass.velocity", 0), upper=0.4)],
+        limits=[
+            mbs.Limit(mbs.LargestSize("mass.velocity", 0), upper=0.4),
+            mbs.Limit(mbs.Final("mass.position"), lower=-0.2, upper=0.3),
+        ],
         t1=5.0,
         dt=0.02,
         progress=False,
@@ -315,7 +318,10 @@ def test_the_page_of_a_design_says_what_the_design_says(design, folder):
     # The first of the history is the start.
     assert sum(number(r[2]) for r in rows[:2]) == pytest.approx(design.history[0].chi2, rel=1e-5)
     assert rows[2][4:] == ["at most 0.4", "active"]
-    assert "mass.position.x [m]" in page.said
+    # Of the three entries of a vector the one that is nearest to a bound is shown; all of them are drawn.
+    assert (rows[3][1], rows[3][5]) == (design.limited[1], "met")
+    assert design.limited[1].startswith("Final(mass.position.")
+    assert all(f"mass.position.{letter} [m]" in page.said for letter in "xyz")
     assert "This design is an optimum: the search converged and all limits are met." in page.said
     again = mbs.report(design, folder / "again.html").read_bytes()
     assert again == page.text.encode()

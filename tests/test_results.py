@@ -42,6 +42,33 @@ def test_results_come_back_and_are_the_same_bytes_again(solution, tmp_path):
         result["tap"]
 
 
+def test_results_know_the_names_that_solutions_know(tmp_path):
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    beads = model.add("beads", mbs.MassPoint([1.0, 2.0, 3.0]), position=np.eye(3))
+    disc = model.add("disc", mbs.RigidBody2D(1.0, 0.2, center_of_mass=(0.1, 0)), angular_velocity=2.0)
+    model.add("pin", mbs.RevoluteJoint2D(), between=(model.ground, disc))
+    model.sense("places", mbs.Position(beads))
+    solution = mbs.simulate(model.assemble(), t1=0.2, dt=0.1, saveat=[0.0, 0.1, 0.2])
+    mbs.save_result(solution, tmp_path / "run.npz")
+    result = mbs.load_result(tmp_path / "run.npz")
+    assert result.names == ("places", "pin.force", "beads.position", "disc.position", "disc.rotation")
+    for name in (*result.names, "places.x", "beads.position.y", "disc.position.x", "pin.force.y"):
+        np.testing.assert_allclose(result[name], solution[name], atol=1e-14)
+    for name in ("beads", "disc"):
+        np.testing.assert_array_equal(result.coordinates[name], solution.system.coordinates(name))
+        np.testing.assert_array_equal(result.velocities[name], solution.system.velocities(name))
+    # Three numbers of one instance, or one of each of three?
+    for name in ("disc.rotation.x", "pin.force.z", "beads.x", "disc.place"):
+        with pytest.raises(mbs.FileError, match=f"the result has no '{name}'"):
+            result[name]
+    assert list(solution) == list(solution.names)
+    assert set(result.names) <= set(solution.names)
+    assert {"beads.velocity", "disc.angular_velocity", "pin.displacement"} <= set(solution.names)
+    assert "beads.rotation" not in solution.names
+    shapes = {name: solution[name].shape for name in solution.names}
+    assert (shapes["beads.acceleration"], shapes["disc.rotation"]) == ((3, 3, 3), (3,))
+
+
 TWO_SPRINGS = """schema = 1
 [[mass_1d]]
 name = "m"

@@ -35,7 +35,7 @@ LEVELS = [
     {"_structure"},
     {"system", "_elimination_plan"},
     {"_layout"},
-    {"_coupling", "_problems"},
+    {"_coupling", "_problems", "_planes"},
     {"equations"},
     {"_assembly", "_newton", "_projection", "_rest"},
     {"outputs", "solvers", "_search"},
@@ -49,7 +49,8 @@ LEVELS = [
     {"identification"},
     {"design"},
     {"tasks", "pages"},
-    {"__init__", "command"},
+    {"command"},
+    {"__init__", "__main__"},
 ]
 
 

@@ -32,6 +32,9 @@ class AbstractBody(eqx.Module):
     rotates: ClassVar[bool]
     """Whether moments act on it."""
 
+    planar: ClassVar[bool] = False
+    """Whether it moves in the x-y plane, and there alone."""
+
     @abc.abstractmethod
     def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:
         """(q, v) from the named initial values."""

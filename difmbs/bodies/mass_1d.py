@@ -72,6 +72,7 @@ class RotationalMass1D(AbstractFlatBody):
     initial: ClassVar[Mapping[str, Spec]] = {"angle": Spec((), "rad"), "angular_velocity": Spec((), "rad/s")}
     extended: ClassVar[bool] = True
     rotates: ClassVar[bool] = True
+    planar: ClassVar[bool] = True
 
     def initial_state(self, angle, angular_velocity):
         return angle[None], angular_velocity[None]

@@ -64,6 +64,7 @@ class MassPoint2D(AbstractFlatBody):
     initial: ClassVar[Mapping[str, Spec]] = {"position": Spec((2,), "m"), "velocity": Spec((2,), "m/s")}
     extended: ClassVar[bool] = False
     rotates: ClassVar[bool] = False
+    planar: ClassVar[bool] = True
 
     def initial_state(self, position, velocity):
         return position, velocity

@@ -35,6 +35,7 @@ class RigidBody2D(AbstractFlatBody):
     }
     extended: ClassVar[bool] = True
     rotates: ClassVar[bool] = True
+    planar: ClassVar[bool] = True
 
     def initial_state(self, position, angle, velocity, angular_velocity):
         arm = PlaneRotation(angle).apply(in_space(self.center_of_mass))[:2]

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from .._errors import counted
 from . import _identify, _optimize
 from ._running import FAILED_CHECK, Report, command, start_jax
 
@@ -16,7 +17,10 @@ _DENSE_UP_TO = 1500
 @click.option("--allow-outside", is_flag=True, help="The files it names may lie outside of its folder.")
 @command
 def check(report: Report, file: str, allow_outside: bool) -> int:
-    """Read FILE, a model, a fit or a design, and say what is in it, without simulating it."""
+    """Say what is in a file, and whether it is sound.
+
+    FILE is a model, a fit or a design. Nothing is simulated.
+    """
     start_jax()
     from ..files import read_model
     from ..tasks import kind_of, load_design, load_fit
@@ -38,23 +42,27 @@ def _check_model(report: Report, described: Any, system: Any, alone: bool, **mor
     found = _counts(system) | _constraints(system)
     sensors, model = list(system.structure.readings), described.document.path
     report.say(f"{model} is a model file: {', '.join(f'{kind}: {found[kind]}' for kind in _KINDS if found[kind])}")
-    report.say(f"{found['coordinates']} coordinates, {found['velocities']} velocity coordinates")
+    coordinates = counted(found["coordinates"], "coordinate")
+    report.say(f"{coordinates}, {counted(found['velocities'], 'velocity coordinate')}")
     if found["equations"]:
         rank = "unknown rank" if found["rank"] is None else f"rank {found['rank']}"
         off = f"off by {found['violation']:.2g} at the start"
-        report.say(f"{found['equations']} equations of constraints of {rank}, {off}")
+        equations = counted(found["equations"], "equation of constraints", "equations of constraints")
+        report.say(f"{equations} of {rank}, {off}")
     if found["degrees_of_freedom"] is not None:
-        report.say(f"{found['degrees_of_freedom']} degrees of freedom")
+        report.say(counted(found["degrees_of_freedom"], "degree of freedom", "degrees of freedom"))
     report.say(f"sensors: {', '.join(sensors) or 'none'}")
     if alone:
         settings = "not described" if described.simulation is None else _settings(described.simulation)
         report.say(f"simulation: {settings}")
     redundant = found["rank"] is not None and found["rank"] < found["equations"]
-    code = FAILED_CHECK if redundant and described.redundant == "warn" else 0
-    if code:
-        report.say('To allow the redundant constraints, write redundant = "min_norm" into the file.')
-    report.end(code, **more, model=model, **found, sensors=sensors)
-    return code
+    if not redundant or described.redundant != "warn":
+        report.end(0, **more, model=model, **found, sensors=sensors)
+        return 0
+    error = f'constraints are redundant. To allow that, write redundant = "min_norm" into {model}.'
+    click.echo(f"check: {error}", err=True)
+    report.end(FAILED_CHECK, **more, model=model, **found, sensors=sensors, error=error)
+    return FAILED_CHECK
 
 
 def _counts(system: Any) -> dict[str, Any]:

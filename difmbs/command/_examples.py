@@ -9,7 +9,7 @@ from ._running import Report, command
 
 @click.group("examples")
 def examples() -> None:
-    """Models to start from."""
+    """List and copy models to start from."""
 
 
 @examples.command("list")

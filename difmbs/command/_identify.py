@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
+from .._errors import counted
 from ._running import Report, command, start_jax
-from ._search import Options, counted, options_of_searches, search
+from ._search import Options, options_of_searches, search
 
 
 @click.command("identify")
@@ -13,7 +14,9 @@ from ._search import Options, counted, options_of_searches, search
 @options_of_searches("fit")
 @command
 def identify(report: Report, file: str, **given: Any) -> int:
-    """Find the unknown parameters of FIT, a .toml file, from its experiments.
+    """Find parameters from measurements.
+
+    FIT is a .toml file that says what was measured and what is unknown.
 
     Writes parameters.toml, model.toml, covariance.csv, predictions and report.html.
     """
@@ -33,8 +36,9 @@ def summary(task: Any) -> str:
     held_out = sum(e.validation for e in task.experiments)
     samples = sum(int(np.sum(np.isfinite(data))) for e in task.experiments for data in e.data.values())
     validation = f" ({held_out} of them only predicted)" if held_out else ""
-    unknowns, experiments = counted(task.unknown_numbers, "unknown"), counted(task.experiments, "experiment")
-    return f"{unknowns}, {experiments}{validation}, {samples} samples"
+    unknowns = counted(len(task.unknown_numbers), "unknown")
+    experiments = counted(len(task.experiments), "experiment")
+    return f"{unknowns}, {experiments}{validation}, {counted(samples, 'sample')}"
 
 
 def _numbers(fit: Any) -> dict[str, Any]:

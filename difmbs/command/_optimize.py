@@ -4,8 +4,9 @@ from typing import Any
 
 import click
 
+from .._errors import counted
 from ._running import Report, command, start_jax
-from ._search import Options, counted, options_of_searches, search
+from ._search import Options, options_of_searches, search
 
 
 @click.command("optimize")
@@ -13,7 +14,9 @@ from ._search import Options, counted, options_of_searches, search
 @options_of_searches("design")
 @command
 def optimize(report: Report, file: str, **given: Any) -> int:
-    """Find the parameters for which the motion of DESIGN, a .toml file, is best.
+    """Find the parameters for which a motion is best.
+
+    DESIGN is a .toml file that says what is to be small and what is unknown.
 
     Writes parameters.toml, model.toml and report.html.
     """
@@ -29,7 +32,7 @@ def optimize(report: Report, file: str, **given: Any) -> int:
 def summary(task: Any) -> str:
     """What there is in a design task."""
     counts = [(task.unknown_numbers, "unknown"), (task.objectives, "objective"), (task.limits, "limit")]
-    return ", ".join(counted(*count) for count in counts)
+    return ", ".join(counted(len(things), word) for things, word in counts)
 
 
 def _numbers(design: Any) -> dict[str, Any]:

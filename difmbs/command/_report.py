@@ -10,7 +10,10 @@ from ._running import Report, command, in_background, start_jax
 @click.option("--allow-outside", is_flag=True, help="Files may lie outside of the folder of the file that names them.")
 @command
 def report(report: Report, folder: str, allow_outside: bool) -> int:
-    """Write report.html again into FOLDER, which is of difmbs identify or optimize."""
+    """Write the report of a fit or a design again.
+
+    FOLDER is that of difmbs identify or optimize; report.html goes there.
+    """
     start_jax()
     from pathlib import Path
 
@@ -18,6 +21,8 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
     from ..pages.page import report as write_page
     from ..tasks import stored
 
+    if Path(folder).is_file():
+        raise click.UsageError(f"'{folder}' is a file. Pass the folder that difmbs identify or optimize wrote.")
     if not Path(folder).is_dir():
         raise click.UsageError(f"there is no folder '{folder}'.")
     with output_folder(folder, force=True) as path:

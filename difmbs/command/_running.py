@@ -1,5 +1,6 @@
 """What all commands have in common: starting JAX, signals, output, errors as one sentence and an exit code."""
 
+import contextlib
 import functools
 import json
 import math
@@ -19,6 +20,9 @@ import click
 T = TypeVar("T")
 
 FAULT, USAGE, BAD_INPUT, STOPPED, NOT_CONVERGED, FAILED_CHECK = 1, 2, 3, 4, 5, 6
+UNREAD = 128 + 13
+"""That of programs that SIGPIPE ends."""
+
 _WORKER = "difmbs work"
 
 
@@ -81,21 +85,40 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapped(as_json: bool, quiet: bool, debug: bool, **arguments: Any) -> None:
         report = Report(as_json, quiet)
-        signals: list[int] = []
         try:
-            with _heard(signals), _warnings(report):
-                code = function(report, **arguments)
-        except click.ClickException:
-            raise
-        except BaseException as error:
-            if debug and not signals:
-                raise
-            code, said = _stopped(signals[0]) if signals else _explained(error)
-            click.echo(said, err=True)
-            report.end(code, error=said)
+            code = _ended(lambda: function(report, **arguments), report, debug)
+        except BrokenPipeError:
+            code = _unread()
         _leave(code)
 
     return wrapped
+
+
+def _ended(work: Callable[[], int], report: Report, debug: bool) -> int:
+    """The exit code; what goes wrong is said in one sentence."""
+    signals: list[int] = []
+    try:
+        with _heard(signals), _warnings(report):
+            return work()
+    except (click.ClickException, BrokenPipeError):
+        raise
+    except BaseException as error:
+        if debug and not signals:
+            raise
+        code, said = _stopped(signals[0]) if signals else _explained(error)
+        click.echo(said, err=True)
+        report.end(code, error=said)
+        return code
+
+
+def _unread() -> int:
+    """Nobody reads what is printed any more, as in `difmbs check model.toml | head -1`: there is nothing to say."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        # The interpreter writes what is left when it ends.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    return UNREAD
 
 
 def start_jax() -> None:

@@ -4,12 +4,13 @@ import dataclasses
 import json
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .._errors import counted
 from ._running import FAILED_CHECK, NOT_CONVERGED, Interrupted, Report, in_background, installed, plain
 from ._simulate import stopwatch
 
@@ -40,11 +41,6 @@ class Options:
 
 
 _FOLDERS = {"identify": "fit", "optimize": "design"}
-
-
-def counted(things: Sized, word: str) -> str:
-    """ "1 unknown", "2 unknowns"."""
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 def options_of_searches(folder: str) -> Callable[[Any], Any]:
@@ -124,11 +120,11 @@ def _write(folder: Any, result: Any, options: Options, error: float | None) -> l
     files = folder.write(result)
     write_page(result, folder.path / "report.html", force=True)
     files = [*files, "report.html", MANIFEST]
-    documents = (folder.task.document, folder.task.model.document)
+    documents = {d.path: d.sha256 for d in (folder.task.document, folder.task.model.document)}
     manifest = {
         "schema": 1,
         "command": options.name,
-        "files": {document.path: document.sha256 for document in documents},
+        "files": documents | folder.task.hashes,
         "starts": options.starts,
         "status": result.status,
         "evaluations": result.evaluations,
@@ -146,7 +142,7 @@ def _interrupted(report: Report, folder: Any, options: Options, number: int) -> 
     said, found = f"stopped by {signal.Signals(number).name}", {}
     if folder.begun:
         best = folder.best
-        said += f" after {best.number + 1} iterations; the best so far is saved" if best else ""
+        said += f" after {counted(best.number + 1, 'iteration')}; the best so far is saved" if best else ""
         found = {"resume": options.to_resume()}
     else:
         said += " before the first iteration was finished"

@@ -1,6 +1,7 @@
 """difmbs simulate: from a model file to a folder of results."""
 
 import dataclasses
+import itertools
 import json
 import time
 import tomllib
@@ -13,6 +14,9 @@ import click
 
 from ._running import STOPPED, Report, command, in_background, installed, plain, start_jax
 
+_MOST_COLUMNS = 1000
+"""Of a table that nobody has asked for."""
+
 
 @click.command("simulate")
 @click.argument("model")
@@ -22,7 +26,10 @@ from ._running import STOPPED, Report, command, in_background, installed, plain,
 @click.option("--force", is_flag=True, help="Replace results that are there.")
 @command
 def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, ...], out: str, force: bool) -> int:
-    """Simulate MODEL, a .toml file, and write manifest.json, sensors.csv and solution.npz."""
+    """Simulate a model.
+
+    MODEL is a .toml file. Writes manifest.json, sensors.csv and solution.npz.
+    """
     start_jax()
     from ..files import output_folder, read_model
 
@@ -35,16 +42,20 @@ def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, 
             solution, health = in_background(lambda: _run(system, settings))
         message = _message(solution)
         said = {"status": solution.status, "message": message, "stats": solution.stats, "health": _numbers(health)}
-        _write(folder, solution, described, {"settings": settings.table(), "set": changes, **said}, force)
+        left_out = _write(folder, solution, described, {"settings": settings.table(), "set": changes, **said}, force)
     good = int(_reached(solution).sum())
     report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
     report.say(str(health) if health else "nothing was reached")
     report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
     report.say(f"written: {folder}/manifest.json, sensors.csv, solution.npz ({good} of {len(solution.t)} output times)")
+    if not system.structure.readings:
+        report.say("the model names no sensor: sensors.csv has the places of its bodies")
+    if left_out:
+        report.warn(left_out)
     if message:
         click.echo(f"simulate: {message}", err=True)
-    code = STOPPED if message else 0
-    report.end(code, model=model, out=str(folder), outputs=good, **said, seconds=seconds)
+    code, error = (STOPPED, {"error": message}) if message else (0, {})
+    report.end(code, model=model, out=str(folder), outputs=good, **said, **error, seconds=seconds)
     return code
 
 
@@ -119,12 +130,13 @@ def _message(solution: Any) -> str | None:
     return None
 
 
-def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], force: bool) -> None:
-    """The manifest last: where it is, the others are whole."""
+def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], force: bool) -> str | None:
+    """The manifest last: where it is, the others are whole. Returns what is left out, if something is."""
     from ..files import replacing, save_result, write_table
 
     save_result(solution, folder / "solution.npz", force=force)
-    write_table(folder / "sensors.csv", _columns(solution), force=force)
+    columns, count = _columns(solution)
+    write_table(folder / "sensors.csv", columns, force=force)
     manifest = {
         "schema": 1,
         "model": {"file": described.document.path, "sha256": described.document.sha256},
@@ -133,25 +145,35 @@ def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], fo
     }
     with replacing(folder / "manifest.json", force=force) as file:
         file.write((json.dumps(plain(manifest), indent=2, ensure_ascii=False) + "\n").encode())
+    if count < len(columns):
+        return None
+    return f"sensors.csv has the first {len(columns) - 1} of {count} numbers; name sensors to choose others."
 
 
-def _columns(solution: Any) -> dict[str, Any]:
-    """Time and sensors, at the times that were reached, with a column for each number: "tip.x", "beads[3].x"."""
+def _columns(solution: Any) -> tuple[dict[str, Any], int]:
+    """Time and sensors, at the times that were reached, with a column for each number: "tip.x", "beads[3].x".
+
+    Where no sensor is named, the places of the bodies, as far as there is room; and how many columns that would be.
+    """
     import numpy as np
 
-    from ..outputs import is_single
+    from ..solution import poses
 
-    reached = _reached(solution)
-    columns = {"t": np.asarray(solution.t)[reached]}
-    for name in solution.system.structure.readings:
-        values = np.asarray(solution[name])[reached]
-        shape, single = values.shape[1:], is_single(solution.system, name)
-        for entry in np.ndindex(shape):
-            instance, inner = (entry[:0], entry) if single else (entry[:1], entry[1:])
-            is_vector = len(inner) == 1 and shape[-1] in (2, 3)
-            label = f".{'xyz'[inner[0]]}" if is_vector else "".join(f"[{i}]" for i in inner)
-            columns[name + "".join(f"[{i}]" for i in instance) + label] = values[(slice(None), *entry)]
-    return columns
+    system, reached = solution.system, _reached(solution)
+    sensors = {name: np.asarray(solution[name]) for name in system.structure.readings}
+    columns: dict[str, Any] = {}
+    for name, values in (sensors or poses(solution)).items():
+        columns |= _numbered(system, name, values[reached])
+    shown = columns if sensors else dict(itertools.islice(columns.items(), _MOST_COLUMNS))
+    return {"t": np.asarray(solution.t)[reached]} | shown, len(columns)
+
+
+def _numbered(system: Any, name: str, values: Any) -> dict[str, Any]:
+    """A column for each number of an output."""
+    from ..outputs import entry_names
+
+    names = entry_names(system, name, values.shape[1:])
+    return dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
 
 
 @contextmanager

@@ -28,6 +28,12 @@ class AbstractConnector(eqx.Module):
     exerted: ClassVar[tuple[str, ...]] = ("force", "force_local")
     """The outputs that are zero while the connector is switched off."""
 
+    in_plane: ClassVar[bool] = False
+    """Whether it looks at x and y alone, though its ports deliver z too; with `Planar` ports it does in any case."""
+
+    along_line: ClassVar[bool] = False
+    """Whether it acts along the line between its markers, as far as it sees it, so that it needs a distance."""
+
     @property
     @abc.abstractmethod
     def ports(self) -> tuple[AbstractPort, ...]: ...

@@ -33,17 +33,19 @@ class LinearSpringDamper(AbstractForce):
     $\mp|f|(\mu_k\Delta\theta + \mu_c\Delta\omega)$ couples their rotation. Where the markers coincide the direction is
     undefined and the force is 0.
 
-    **Arguments:** `stiffness` k [N/m]; `damping` c [N s/m]; `preload` p [m], positive in tension; `reference_length`
-    l0 [m], None: the distance in the initial state; `type`; `curve`, rows (stretch [m], force [N]) for "tabular",
-    between whose points `interpolation` is "linear" or "smooth" (monotone cubic) and outside of which `extrapolate` is
-    "clamp" or "linear"; `spring_coupling` mu_k [m/rad] and `damper_coupling` mu_c [m s/rad]; `dof_constraint`, for x,
-    y and theta: True takes the action in that direction away, by `mask="force"` from the generalized forces (not
-    conservative), by `mask="kinematic"` from the relative motion; `damper`, "axial" or "isotropic" ($c\,\Delta v$, not
-    objective: rotating both bodies together makes it act); `gate_damper`: a one-sided spring switches its damper too;
-    `gate_width` [m]: softens the switch over this stretch, None: sharp.
+    **Arguments:** `stiffness` k [N/m]; `damping` c [N s/m]; `preload` p [m], positive in tension; `reference_length` l0
+    [m], None: the length of `reference_displacement` (l0x, l0y) [m], None: $p_1 - p_0$ in the initial state; `type`;
+    `curve`, rows (stretch [m], force [N]) for "tabular", between whose points `interpolation` is "linear" or "smooth"
+    (monotone cubic) and outside of which `extrapolate` is "clamp" or "linear"; `spring_coupling` mu_k [m/rad] and
+    `damper_coupling` mu_c [m s/rad]; `dof_constraint`, for x, y and theta: True takes the action in that direction
+    away, by `mask="force"` from the generalized forces (not conservative), by `mask="kinematic"` from the relative
+    motion; `damper`, "axial" or "isotropic" ($c\,\Delta v$, not objective: rotating both bodies together makes it act);
+    `gate_damper`: a one-sided spring switches its damper too; `gate_width` [m]: softens the switch over this stretch,
+    None: sharp.
 
-    **Outputs:** `distance`, `displacement`, `velocity`, `stretch` e, `force` (on marker 0), `force_local` f, `torque0`
-    and `torque1`, about the centres of mass.
+    **Outputs:** `distance`, `displacement`, `relative_displacement` (less `reference_displacement`), `velocity`,
+    `stretch` e, `force` (on marker 0), `force_local` f, `torque0` and `torque1`, about the bodies' centres of mass, on
+    ground about the marker.
     """
 
     stiffness: Numbers = parameter(0.0, unit="N/m", range="expected nonnegative")
@@ -54,6 +56,7 @@ class LinearSpringDamper(AbstractForce):
     damper_coupling: Numbers = parameter(0.0, unit="m s/rad")
     curve: MaybeNumbers = parameter(None, shape=(None, 2), unit="m, N", range="curve")
     gate_width: MaybeNumbers = parameter(None, unit="m", range="positive")
+    reference_displacement: MaybeNumbers = parameter(None, shape=(2,), unit="m")
     type: str = eqx.field(default="linear", static=True)
     interpolation: str = eqx.field(default="linear", static=True)
     extrapolate: str = eqx.field(default="clamp", static=True)
@@ -63,7 +66,8 @@ class LinearSpringDamper(AbstractForce):
     mask: str = eqx.field(default="force", static=True)
 
     exerted: ClassVar[tuple[str, ...]] = ("force", "force_local", "torque0", "torque1")
-    measured: ClassVar[tuple[str, ...]] = ("reference_length",)
+    measured: ClassVar[tuple[str, ...]] = ("reference_length", "reference_displacement")
+    along_line: ClassVar[bool] = True
 
     @property
     def ports(self):
@@ -78,19 +82,21 @@ class LinearSpringDamper(AbstractForce):
 
     def measure(self, config):
         displacement, _ = self._masked(config[1].p - config[0].p)
-        return {"reference_length": length_and_direction(displacement)[0]}
+        reference = displacement if self.reference_displacement is None else self.reference_displacement
+        return {"reference_length": length_and_direction(reference)[0], "reference_displacement": displacement}
 
     def effort(self, t, config, flow):
         laws = self._laws(config, flow)
         arms = config[0].arm, config[1].arm
         return tuple(
-            # Torques are given about the centre of mass; the port wants the moment at the marker.
+            # Torques are given about the end of the arm; the port wants the moment at the marker.
             PlanarWrench(f, laws[f"torque{i}"] - _turn(arms[i], f))
             for i, f in enumerate((laws["force"], -laws["force"]))
         )
 
     def outputs(self, t, config, flow) -> dict[str, Any]:
-        return self._laws(config, flow)
+        laws = self._laws(config, flow)
+        return laws | {"relative_displacement": laws["displacement"] - self.reference_displacement}
 
     def energy(self, t, config):
         if self.type != "linear" or (self.mask == "force" and any(self.dof_constraint)):

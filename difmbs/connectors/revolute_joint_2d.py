@@ -1,5 +1,7 @@
 """A hinge in the x-y plane."""
 
+from typing import ClassVar
+
 from ._connector import AbstractConstraint, two_points
 
 
@@ -11,6 +13,8 @@ class RevoluteJoint2D(AbstractConstraint):
 
     **Outputs:** `displacement` p1 - p0, `velocity` v1 - v0, `force`, the multipliers [N].
     """
+
+    in_plane: ClassVar[bool] = True
 
     @property
     def ports(self):

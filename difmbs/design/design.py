@@ -1,16 +1,19 @@
 """The result of a design optimization."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from .._errors import counted
 from .._parameters import nest
 from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
 from ..system import System
+from .objectives import number_names
 from .task import Task, evaluate
 
 
@@ -19,9 +22,10 @@ class Design:
     """What `optimize` found. Prints as a table.
 
     `values` of the unknowns and their `start` by name; `objective`, the sum of `objectives`, which are given by name;
-    `limits`: the values of the limited quantities, in the order in which they were given, and `met`, whether each limit
-    is met; `status`: "converged", or the reason of an early end; `history`; `system` with the values put in, and
-    `params` as `simulate` takes them.
+    `limits`: the values of the limited quantities, in the order in which they were given - of several numbers the one
+    that is nearest to its bound or farthest beyond -, `limited`, their names, and `met`, whether each limit is met;
+    `status`: "converged", or the reason of an early end; `history`; `system` with the values put in, and `params` as
+    `simulate` takes them.
     """
 
     task: Task
@@ -33,6 +37,8 @@ class Design:
     history: tuple[Iteration, ...]
     evaluations: int
     met: tuple[bool, ...]
+    judged: tuple[int, ...]
+    """Of each limited quantity, which of its numbers the value in `limits` is."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +69,11 @@ class Design:
     def system(self) -> System:
         return self.task.system.with_params(self.params)
 
+    @functools.cached_property
+    def limited(self) -> tuple[str, ...]:
+        quantities = [limit.quantity for limit in self.task.limits]
+        return tuple(number_names(q, self.task.system)[i] for q, i in zip(quantities, self.judged, strict=True))
+
     def check_gradient(self, seed: int = 0) -> float:
         """The difference, relative, between the derivative of all objectives and limits along a random direction and a
         central difference quotient: small if the derivatives are right."""
@@ -83,14 +94,15 @@ class Design:
             lines.append(
                 f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}"
             )
+        simulations = counted(self.evaluations, "simulation")
         first = self.history[0].chi2 if self.history else np.nan
         lines += [
             "",
-            f"{self.status} after {self.evaluations} simulations with derivatives; objective {self.objective:.6g}, "
+            f"{self.status} after {simulations} with derivatives; objective {self.objective:.6g}, "
             f"at the start {first:.6g}",
         ]
         lines += [f"  {name}: {value:.6g}" for name, value in self.objectives.items() if len(self.objectives) > 1]
-        for limit, value, met in zip(self.task.limits, self.limits, self.met, strict=True):
+        for limit, name, value, met in zip(self.task.limits, self.limited, self.limits, self.met, strict=True):
             missed = "" if met else ", which it does not meet"
-            lines.append(f"  {limit.of}: {value:.6g} ({limit}{missed})")
+            lines.append(f"  {name}: {value:.6g} ({limit}{missed})")
         return "\n".join(lines)

@@ -5,6 +5,7 @@ becomes an unknown of its own, which none of the samples may exceed: smooth ineq
 programming converges quadratically.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +24,10 @@ class Program:
     of their first values; the objective is in units of its own, or of its slope where it is 0.
     """
 
-    def __init__(self, task: Task, at: At, sizes: list[int], goals: range, z: np.ndarray):
-        self._task, self._at, self._sizes, self._count = task, at, sizes, z.size
-        self.kinks = [k for k in goals if sizes[k] > 1]
-        self._smooth = [k for k in goals if sizes[k] == 1]
+    def __init__(self, task: Task, at: At, shapes: list[tuple[int, int]], goals: range, z: np.ndarray):
+        self._task, self._at, self._shapes, self._count = task, at, shapes, z.size
+        self.kinks = [k for k in goals if shapes[k] != (1, 1)]
+        self._smooth = [k for k in goals if shapes[k] == (1, 1)]
         entries, jacobians = at(z)
         tops = np.array([np.max(entries[k]) for k in self.kinks])
         self._units = np.where(np.abs(tops) > 0, np.abs(tops), 1.0)
@@ -40,7 +41,7 @@ class Program:
         if found is None:
             return _LOST, np.zeros(x.size)
         entries, jacobians = found
-        value = sum(float(entries[k][0]) for k in self._smooth) + self._units @ x[self._count :]
+        value = sum(entries[k].item() for k in self._smooth) + self._units @ x[self._count :]
         slope = sum((jacobians[k][0] for k in self._smooth), np.zeros(self._count))
         return value / self._scale, np.concatenate([slope, self._units]) / self._scale
 
@@ -49,8 +50,8 @@ class Program:
         found = self._sound(x)
         # Where the simulation fails, everything is violated.
         entries, jacobians = found or (
-            [np.ones(n) for n in self._sizes],
-            [np.zeros((n, self._count)) for n in self._sizes],
+            [np.ones(shape) for shape in self._shapes],
+            [np.zeros((math.prod(shape), self._count)) for shape in self._shapes],
         )
         rows, slopes = [], []
 
@@ -59,16 +60,18 @@ class Program:
             slopes.append(np.concatenate([by_z, np.broadcast_to(by_tops, (len(values), len(self.kinks)))], axis=1))
 
         for place, k in enumerate(self.kinks):
-            unit = self._units[place]
-            add(x[self._count + place] - entries[k] / unit, -jacobians[k] / unit, np.eye(len(self.kinks))[place])
+            unit, which = self._units[place], np.eye(len(self.kinks))[place]
+            add(x[self._count + place] - entries[k].ravel() / unit, -jacobians[k] / unit, which)
         for k, limit in enumerate(self._task.limits, len(self._task.objectives)):
             if limit.upper is not None:
                 size = unit_of(abs(limit.upper), self._firsts[k])
-                add((limit.upper - entries[k]) / size, -jacobians[k] / size)
+                add((limit.upper - entries[k].ravel()) / size, -jacobians[k] / size)
             if limit.lower is not None:
-                # Of several numbers the largest is large enough if the one that is largest now is.
-                top, size = [int(np.argmax(entries[k]))], unit_of(abs(limit.lower), self._firsts[k])
-                add((entries[k][top] - limit.lower) / size, jacobians[k][top] / size)
+                # The largest of a row is large enough if the one that is largest now is.
+                number, row = self._shapes[k]
+                tops = np.argmax(entries[k], axis=1) + row * np.arange(number)
+                size = unit_of(abs(limit.lower), self._firsts[k])
+                add((entries[k].ravel()[tops] - limit.lower) / size, jacobians[k][tops] / size)
         return np.concatenate(rows), np.concatenate(slopes)
 
     def _sound(self, x: np.ndarray) -> Any:

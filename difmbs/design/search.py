@@ -18,10 +18,10 @@ from ..identification.progress import Iteration, Lines, Progress, Watch
 from ..identification.unknowns import AbstractUnknown, Unknowns, resolve
 from ..system import System
 from .design import Design
-from .objectives import AbstractQuantity, Limit, check_quantity, names_of
+from .objectives import AbstractQuantity, Limit, check_objective, check_quantity, names_of
 from .program import Program
 from .store import Interruption, Log
-from .task import Task, evaluate, split, unit_of, values_at, violation
+from .task import Task, evaluate, excesses, split, unit_of, values_at, violation
 
 
 def optimize(
@@ -78,10 +78,13 @@ def posed_search(
     objectives = tuple(objective) if isinstance(objective, (list, tuple)) else (objective,)
     for quantity in objectives:
         check_quantity("objective", quantity)
+        check_objective(quantity, system)
     for limit in limits:
         if not isinstance(limit, Limit):
             raise ParameterError(f"limits must be a list of mbs.Limit(quantity, upper=...), got {show(limit)}.")
         check_quantity("a limit", limit.quantity)
+        if isinstance(limit.quantity, AbstractQuantity):
+            limit.quantity.shape(system)
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
     _check_for_designs(unknowns)
@@ -150,7 +153,7 @@ class Search:
     """Violation, objective and place of the best point so far."""
     status: str = "interrupted"
     """How the search ended that found it."""
-    sizes: list[int] = dataclasses.field(default_factory=list)
+    shapes: list[tuple[int, int]] = dataclasses.field(default_factory=list)
     scales: tuple[float, ...] = ()
     """What a violation of each limit is compared with where the bound is 0."""
     compared: int = 0
@@ -159,7 +162,7 @@ class Search:
     def run(self, starts: int, seed: int) -> Design:
         scaling, unknowns = self.task.scaling, self.unknowns
         first = scaling.inverse(unknowns.start)
-        self.sizes = self.task.sizes(jnp.asarray(first))
+        self.shapes = self.task.shapes(jnp.asarray(first))
         try:
             for start in self._starts(first, starts, seed):
                 before, ended = self.best, self._from(start)
@@ -178,16 +181,18 @@ class Search:
         entries, _ = self._at(z)
         values = [float(np.max(x)) for x in entries]
         count = len(self.task.objectives)
+        judged, limited = self._judged(entries)
         return Design(
             self.task,
             unknowns,
             np.asarray(scaling.values(jnp.asarray(z))),
             self.status,
             dict(zip(names_of(self.task.objectives), values[:count], strict=True)),
-            tuple(values[count : count + len(self.task.limits)]),
+            limited,
             tuple(self.history),
             self.log.evaluations + self.compared,
             tuple(over <= _SLACK for over in self._violations(entries)),
+            judged,
         )
 
     def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
@@ -216,7 +221,7 @@ class Search:
     def _at(self, z: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Entries and Jacobians of objectives and limits."""
         entries, jacobian = self.log.remembered(z, lambda: evaluate(self.task, jnp.asarray(z)))
-        return split(entries, self.sizes), split(jacobian, self.sizes)
+        return split(entries, self.shapes), split(jacobian, self.shapes)
 
     def _note(self, z: np.ndarray) -> None:
         entries, _ = self._at(z)
@@ -248,6 +253,13 @@ class Search:
         pairs = zip(self.task.limits, entries[len(self.task.objectives) :], strict=False)
         return [float(violation(*pair, scale)) for pair, scale in zip(pairs, self.scales, strict=True)]
 
+    def _judged(self, entries: list[np.ndarray]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """Of each limit the number that is nearest to it, or farthest beyond: which one, and how large."""
+        limited = entries[len(self.task.objectives) :]
+        triples = zip(self.task.limits, limited, self.scales, strict=False)
+        which = tuple(int(np.argmax(excesses(*triple))) for triple in triples)
+        return which, tuple(float(np.max(rows[i])) for rows, i in zip(limited, which, strict=False))
+
     def _scales(self, z: np.ndarray) -> tuple[float, ...]:
         """The sizes of the limited quantities at the start; where they are 0, of their slopes."""
         first, last = len(self.task.objectives), len(self.task.objectives) + len(self.task.limits)
@@ -257,7 +269,7 @@ class Search:
     def _from(self, z: np.ndarray) -> str:
         """One search; returns how it ended."""
         task, count = self.task, len(self.task.objectives)
-        if not np.all(np.isfinite(np.concatenate(self._at(z)[0]))):
+        if not all(np.all(np.isfinite(rows)) for rows in self._at(z)[0]):
             raise SimulationError(f"the motion of the start {self._lacking(z)}")
         self.scales = self.scales or self._scales(z)
         self._note(z)
@@ -278,7 +290,7 @@ class Search:
 
     def _descended(self, z: np.ndarray, goals: range) -> tuple[np.ndarray, str]:
         """From z to where the sum of some of the quantities is least."""
-        program = Program(self.task, self._at, self.sizes, goals, z)
+        program = Program(self.task, self._at, self.shapes, goals, z)
         lower, upper = (self.task.scaling.inverse(b) for b in (self.unknowns.lower, self.unknowns.upper))
         bounds = [*zip(lower, upper, strict=True), *((None, None) for _ in program.kinks)]
         constraint = dict(

@@ -1,5 +1,6 @@
 """A design task as one compiled function: from unknown numbers to all that objectives and limits ask of the motion."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from ..identification.problem import Scaling, put
 from ..identification.unknowns import Target
 from ..solution import Solution
 from ..system import System
-from .objectives import Limit, entries_of
+from .objectives import Limit, rows_of
 
 
 class Task(eqx.Module):
@@ -28,9 +29,16 @@ class Task(eqx.Module):
     options: tuple[tuple[str, Any], ...] = eqx.field(static=True)
 
     def entries(self, z: Any) -> tuple[Any, ...]:
-        """For each of the quantities the numbers whose largest counts."""
+        """For each of the quantities a row for each number that it is; the largest entry of the row is that number.
+        What is to be small is one number.
+        """
         solution = self.motion(z, throw=False)
-        return tuple(entries_of(q, solution) for q in self.quantities)
+        objectives, approaches = (
+            [rows_of(quantity, solution, joined=True) for quantity in goals]
+            for goals in (self.objectives, self.approaches)
+        )
+        limited = [rows_of(limit.quantity, solution, joined=False) for limit in self.limits]
+        return (*objectives, *limited, *approaches)
 
     def motion(self, z: Any, *, throw: bool) -> Solution:
         values, given = self.scaling.values(z), dict(self.given)
@@ -44,12 +52,9 @@ class Task(eqx.Module):
         smooth = [getattr(q, "approach", None) for q in self.objectives]
         return tuple(q if a is None else a for q, a in zip(self.objectives, smooth, strict=True)) if any(smooth) else ()
 
-    @property
-    def quantities(self) -> tuple[Any, ...]:
-        return (*self.objectives, *(limit.quantity for limit in self.limits), *self.approaches)
-
-    def sizes(self, z: Any) -> list[int]:
-        return [x.size for x in jax.eval_shape(self.entries, z)]
+    def shapes(self, z: Any) -> list[tuple[int, int]]:
+        """Of the rows of each quantity."""
+        return [x.shape for x in jax.eval_shape(self.entries, z)]
 
 
 @eqx.filter_jit
@@ -57,10 +62,10 @@ def evaluate(task: Task, z: Any) -> tuple[Any, Any]:
     """All entries one after the other, and their Jacobian."""
 
     def joined(z):
-        entries = jnp.concatenate(task.entries(z))
+        entries = jnp.concatenate([jnp.ravel(rows) for rows in task.entries(z)])
         return entries, entries
 
-    rows = sum(task.sizes(z))
+    rows = sum(map(math.prod, task.shapes(z)))
     # One pass forwards for each unknown, or one backwards for each number.
     derivative = jax.jacrev if 4 * rows < z.size else jax.jacfwd
     jacobian, entries = derivative(joined, has_aux=True)(z)
@@ -81,14 +86,21 @@ def values_at(task: Task, many: Any) -> Any:
     return jax.vmap(one)(many)
 
 
-def violation(limit: Limit, entries: Any, instead: float = 1.0) -> Any:
-    """By how much a limit is exceeded, relative to the bound, or to `instead` where that is 0."""
-    value, over = jnp.max(entries), jnp.zeros(())
+def excesses(limit: Limit, rows: Any, instead: float = 1.0) -> Any:
+    """By how much each number goes beyond a limit, relative to the bound, or to `instead` where that is 0; negative
+    where it stays inside."""
+    values = jnp.max(jnp.asarray(rows), axis=1)
+    sides = []
     if limit.upper is not None:
-        over = jnp.maximum(over, (value - limit.upper) / unit_of(abs(limit.upper), instead))
+        sides.append((values - limit.upper) / unit_of(abs(limit.upper), instead))
     if limit.lower is not None:
-        over = jnp.maximum(over, (limit.lower - value) / unit_of(abs(limit.lower), instead))
-    return over
+        sides.append((limit.lower - values) / unit_of(abs(limit.lower), instead))
+    return jnp.max(jnp.stack(sides), axis=0)
+
+
+def violation(limit: Limit, rows: Any, instead: float = 1.0) -> Any:
+    """By how much a limit is exceeded, relative to the bound, or to `instead` where that is 0."""
+    return jnp.maximum(jnp.max(excesses(limit, rows, instead)), 0)
 
 
 def unit_of(size: float, instead: float) -> float:
@@ -96,5 +108,7 @@ def unit_of(size: float, instead: float) -> float:
     return size if size > 1e-12 * instead else instead or 1.0
 
 
-def split(entries: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    return np.split(entries, np.cumsum(sizes)[:-1])
+def split(entries: np.ndarray, shapes: list[tuple[int, int]]) -> list[np.ndarray]:
+    """What `evaluate` joined: rows of each quantity, or of each a Jacobian of its entries."""
+    parts = np.split(entries, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+    return [x.reshape(shape) if x.ndim == 1 else x for x, shape in zip(parts, shapes, strict=True)]

@@ -3,12 +3,15 @@
 from ._changes import changed as changed
 from ._elements import KINDS as KINDS
 from ._fingerprint import fingerprint as fingerprint
+from ._kinds import EXPERIMENTS as EXPERIMENTS
+from ._kinds import kind_of_keys as kind_of_keys
 from ._models import ModelFile as ModelFile
 from ._models import load as load
 from ._models import model_text as model_text
 from ._models import read_model as read_model
 from ._models import save as save
 from ._reading import beside as beside
+from ._reading import hash_of as hash_of
 from ._reading import opened as opened
 from ._reading import read_text as read_text
 from ._results import Result as Result

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,11 +40,23 @@ class ModelFile:
     def assemble(self) -> System:
         """The system; what is wrong with it is said of the file."""
         try:
-            return self.model.assemble(redundant=self.redundant)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                system = self.model.assemble(redundant=self.redundant)
         except (ModelError, ParameterError) as error:
             name = re.match(r"'([^']*)'", str(error))
             where = f" {self.document.where(*self.items[name[1]])}" if name and name[1] in self.items else ""
-            raise FileError(f"{self.document.path}: {error}{where}") from None
+            raise FileError(f"{self.document.path}: {_as_key(str(error))}{where}") from None
+        for warning in caught:
+            warnings.warn_explicit(_as_key(str(warning.message)), warning.category, warning.filename, warning.lineno)
+        return system
+
+
+def _as_key(said: str) -> str:
+    """With an argument of Python as the line of a file."""
+    return said.replace(
+        "assemble(redundant='min_norm')", 'the line redundant = "min_norm" above the tables of the file'
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -70,7 +83,7 @@ def save(
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
     """The model that a file describes, and how it is to be simulated."""
-    document = read_document(path, ["gravity", "redundant", *KINDS, "sensor", "simulation"])
+    document = read_document(path, "model", ["gravity", "redundant", *KINDS, "sensor", "simulation"])
     content = document.content
     redundant = content.get("redundant", "warn")
     if redundant not in _REDUNDANT:

@@ -1,5 +1,6 @@
 """Opening what somebody else wrote: only regular files, of bearable size, inside of the folder they belong to."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -46,6 +47,15 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FileError(f"{path}: line {line} is not UTF-8 text. Save the file as UTF-8.") from None
+
+
+def hash_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of what is in a file."""
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def beside(path: str | os.PathLike[str], name: str, *, allow_outside: bool = False) -> Path:

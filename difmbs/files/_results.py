@@ -10,24 +10,28 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from .._errors import FileError, did_you_mean
+from .._errors import FileError, ParameterError, did_you_mean
 from .._parameters import show
-from ..solution import Solution
+from ..outputs import COMPONENTS, component_index, is_single
+from ..solution import Solution, poses
 from ._fingerprint import fingerprint
 from ._reading import opened
 from ._toml import SCHEMA
 from ._writing import replacing
 
 _LONGEST_HEADER = 10_000
-_MOST_ARRAYS = 100_000
+_MOST_ARRAYS = 400_000
+_PARTS = ("stats", "events", "outputs", "coordinates", "velocities")
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
     """A finished simulation: `t`, `q`, `v`, `status`, `stats` and `events` as in a `Solution`.
 
-    `outputs`: every sensor, and the force of every constraint, by name; `result["tip"]` is one of them. `fingerprint`
-    is that of the system, see `difmbs.files.fingerprint`.
+    `outputs`: every sensor, the force of every constraint, and `position` and `rotation` of every body, by name;
+    `result["tip"]` is one of them, `result["tip.x"]` a component; `many`: those of them that have an axis of instances.
+    `coordinates` and `velocities`: by name of body which entries of `q` and `v` are its own. `fingerprint` is that of
+    the system, see `difmbs.files.fingerprint`.
     """
 
     t: np.ndarray
@@ -38,36 +42,55 @@ class Result:
     events: Mapping[str, np.ndarray]
     outputs: Mapping[str, np.ndarray]
     fingerprint: str
+    coordinates: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    velocities: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    many: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.outputs)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self.outputs:
+        if name in self.outputs:
+            return self.outputs[name]
+        vector, _, component = str(name).rpartition(".")
+        if vector not in self.outputs or component not in COMPONENTS:
             raise FileError(f"the result has no {show(name)}. {did_you_mean(name, self.outputs)}")
-        return self.outputs[name]
+        values = self.outputs[vector]
+        try:
+            shape = values.shape[self.t.ndim + (vector in self.many) :]
+            return values[..., component_index(vector, shape, component)]
+        except ParameterError as error:
+            raise FileError(f"the result has no {show(name)}: {error}") from None
 
 
 def result_of(solution: Solution) -> Result:
     """What is kept of a solution."""
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution)):
         raise FileError("the solution is traced by JAX. Save solutions outside of transformations.", output=True)
-    structure = solution.system.structure
-    constraints = [f"{name}.force" for name, element in structure.elements.items() if element.kind == "constraints"]
-    t, q, v, stats, events, outputs = jax.tree.map(
-        np.asarray,
-        (
-            *(solution.t, solution.q, solution.v, solution.stats),
-            solution.events if structure.events else {},
-            {name: solution[name] for name in [*structure.readings, *constraints]},
-        ),
+    system, structure = solution.system, solution.system.structure
+    kinds = {name: element.kind for name, element in structure.elements.items() if name != "ground"}
+    bodies = [name for name, kind in kinds.items() if kind == "bodies"]
+    constraints = [f"{name}.force" for name, kind in kinds.items() if kind == "constraints"]
+    happened = solution.events if structure.events else {}
+    t, q, v, stats, events = jax.tree.map(np.asarray, (solution.t, solution.q, solution.v, solution.stats, happened))
+    outputs = {name: np.asarray(solution[name]) for name in [*structure.readings, *constraints]} | poses(solution)
+    return Result(
+        *(t, q, v, solution.status, stats, events, outputs, fingerprint(system)),
+        coordinates={name: system.coordinates(name) for name in bodies},
+        velocities={name: system.velocities(name) for name in bodies},
+        many=frozenset(name for name in outputs if not is_single(system, name)),
     )
-    return Result(t, q, v, solution.status, stats, events, outputs, fingerprint(solution.system))
 
 
 def save_result(solution: Solution, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Writes a solution to a .npz file; `force`: replace an existing one."""
     result = result_of(solution)
     arrays = dict(schema=SCHEMA, t=result.t, q=result.q, v=result.v, status=result.status)
-    for part in ("stats", "events", "outputs"):
+    for part in _PARTS:
         arrays |= {f"{part}:{name}": value for name, value in getattr(result, part).items()}
+    if result.many:
+        arrays["many"] = np.array(sorted(result.many))
     with replacing(path, force=force) as file:
         np.savez(file, allow_pickle=False, fingerprint=result.fingerprint, **arrays)
 
@@ -88,7 +111,7 @@ def _result(arrays: dict[str, np.ndarray]) -> Result:
     schema = int(arrays["schema"])
     if schema != SCHEMA:
         raise ValueError(f"schema {schema} is not {SCHEMA}; update difmbs")
-    parts: dict[str, dict[str, np.ndarray]] = {"stats": {}, "events": {}, "outputs": {}}
+    parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in _PARTS}
     for key, value in arrays.items():
         part, colon, name = key.partition(":")
         if colon:
@@ -99,10 +122,9 @@ def _result(arrays: dict[str, np.ndarray]) -> Result:
         arrays["q"],
         arrays["v"],
         str(status) if status.ndim == 0 else status,
-        parts["stats"],
-        parts["events"],
-        parts["outputs"],
-        str(arrays["fingerprint"]),
+        fingerprint=str(arrays["fingerprint"]),
+        many=frozenset(arrays.get("many", np.array([], str)).tolist()),
+        **parts,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._errors import FileError, did_you_mean
 from .._parameters import show
+from ._kinds import other_kind
 from ._reading import read_text
 
 SCHEMA = 1
@@ -64,8 +65,8 @@ class Document:
         return sorted(found, key=lambda item: self.lines[item[:2]]) if certain else found
 
 
-def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
-    """A file of this schema, with no other keys than these at the top."""
+def read_document(path: str | os.PathLike[str], kind: str, keys: list[str]) -> Document:
+    """A file of a kind and of this schema, with no other keys than these at the top."""
     text = read_text(path)
     try:
         content = tomllib.loads(text)
@@ -77,6 +78,8 @@ def read_document(path: str | os.PathLike[str], keys: list[str]) -> Document:
         str(path), content, _lines(text, content) | _parts(text, content), hashlib.sha256(text.encode()).hexdigest()
     )
     _check_schema(path, content)
+    if said := other_kind(content, kind, keys):
+        raise FileError(f"{path}: {said}")
     check_keys(f"{path}:", content, ["schema", *keys])
     return document
 

@@ -1,13 +1,25 @@
 """The page of a design."""
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from .._simulate import simulate
 from ..design.design import Design
-from ..design.objectives import AbstractQuantity, Final, LargestSize, Limit, Maximum, Mean, entries_of, name_of
+from ..design.objectives import (
+    AbstractQuantity,
+    Final,
+    LargestSize,
+    Limit,
+    Maximum,
+    Mean,
+    name_of,
+    rows_of,
+    said_of_entry,
+)
+from ..outputs import component_of, entry_names
 from ..solution import Solution
 from . import search, units
 from .about import facts, model_facts, settings_in_words, versions
@@ -30,8 +42,13 @@ class Motions:
     last: Solution
 
     def of(self, quantity: object) -> tuple[float, float]:
-        first, last = (float(np.max(np.asarray(entries_of(quantity, s)))) for s in (self.first, self.last))
+        """Of an objective."""
+        first, last = (float(np.max(np.asarray(rows_of(quantity, s, joined=True)))) for s in (self.first, self.last))
         return first, last
+
+    def first_of(self, quantity: object, number: int) -> float:
+        """One of the numbers of a limited quantity, at the start."""
+        return float(np.max(np.asarray(rows_of(quantity, self.first, joined=False))[number]))
 
 
 def design_page(design: Design) -> tuple[str, str, list[Section]]:
@@ -107,8 +124,8 @@ def _gained(design: Design, first: float) -> Check:
 
 def _limits(design: Design) -> list[Check]:
     found = []
-    for limit, value, met in zip(design.task.limits, design.limits, design.met, strict=True):
-        name = f"{name_of(limit.quantity)} = {short(value, 5)}, {sides(limit)}"
+    for limit, name, value, met in zip(design.task.limits, design.limited, design.limits, design.met, strict=True):
+        name = f"{name} = {short(value, 5)}, {sides(limit)}"
         if not met:
             found.append(
                 Check(BAD, f"A limit is violated: {name}. Perhaps no design meets it: widen it or the ranges.")
@@ -164,22 +181,32 @@ def _quantities(design: Design, motions: Motions) -> Html:
     for quantity in task.objectives:
         first, last = motions.of(quantity)
         rows.append(("objective", name_of(quantity), short(first, 6), cell(short(last, 6), repr(last)), "least", ""))
-    for limit, value, met in zip(task.limits, design.limits, design.met, strict=True):
-        first, _ = motions.of(limit.quantity)
+    found = zip(task.limits, design.judged, design.limited, design.limits, design.met, strict=True)
+    for limit, number, name, value, met in found:
         state = ("active" if active(limit, value) else "met") if met else "violated"
-        end = cell(short(value, 6), repr(value))
-        rows.append(("limit", name_of(limit.quantity), short(first, 6), end, sides(limit), state))
+        at_start, end = short(motions.first_of(limit.quantity, number), 6), cell(short(value, 6), repr(value))
+        rows.append(("limit", name, at_start, end, sides(limit), state))
     shown = table(["", "quantity", "at the start", "at the optimum", "wanted", ""], rows)
-    return join([shown, note("Objectives with their weights; of several the sum counts.")])
+    words = "Objectives with their weights; of several the sum counts. "
+    words += "A limit on an output with several entries holds for each; shown is the one that is nearest to it."
+    return join([shown, note(words)])
+
+
+class _Asked(NamedTuple):
+    """A quantity, with its limit and the number of it that is nearest to that, if it has one."""
+
+    quantity: AbstractQuantity
+    limit: Limit | None = None
+    number: int = 0
 
 
 def _plots(drawing: Drawing, design: Design, motions: Motions) -> Html:
     task = design.task
-    asked: dict[tuple[str, int | None], list[tuple[AbstractQuantity, Limit | None]]] = {}
-    limited = [(limit.quantity, limit) for limit in task.limits]
-    for quantity, limit in (*((q, None) for q in task.objectives), *limited):
-        if isinstance(quantity, AbstractQuantity):
-            asked.setdefault((quantity.output, quantity.component), []).append((quantity, limit))
+    asked: dict[tuple[str, Any], list[_Asked]] = {}
+    limited = [_Asked(limit.quantity, limit, i) for limit, i in zip(task.limits, design.judged, strict=True)]
+    for one in (*map(_Asked, task.objectives), *limited):
+        if isinstance(one.quantity, AbstractQuantity):
+            asked.setdefault((one.quantity.output, one.quantity.component), []).append(one)
     if not asked:
         return paragraph(
             "Objectives and limits are functions of the whole solution: there is no single output to plot."
@@ -194,50 +221,66 @@ def _plots(drawing: Drawing, design: Design, motions: Motions) -> Html:
 
 def _plot(drawing, design, motions, output, component, wanted) -> Html:
     times = np.asarray(motions.last.t)
-    first, last = (_read(motion, output, component) for motion in (motions.first, motions.last))
-    shown = min(first.shape[1], _ENTRIES)
-    columns = min(shown, 3)
+    names, first = _read(motions.first, output, component)
+    _, last = _read(motions.last, output, component)
+    shown = _shown(len(names), wanted)
+    columns = min(len(shown), 3)
+    lines = -(-len(shown) // columns)
     unit = units.of_output(design.task.system, output)
-    name = output if component is None else f"{output}[{component}]"
+    name = said_of_entry(output, component)
     with style():
-        whole = new_figure(8.4, 2.6 * -(-shown // columns))
-        for i in range(shown):
-            axes = whole.add_subplot(-(-shown // columns), columns, i + 1)
+        whole = new_figure(8.4, 2.6 * lines)
+        for place, i in enumerate(shown):
+            axes = whole.add_subplot(lines, columns, place + 1)
             for values, color, said in ((first, QUIET, "start"), (last, FIT, "optimum")):
                 at = chosen(values[:, i], _POINTS)
                 line(axes, times[at], values[at, i], color=color, label=said)
-            _bounds_of(axes, wanted)
-            which = f" [{i}]" if first.shape[1] > 1 else ""
-            axes.set_title(label(units.with_unit(name + which, unit)))
+            _bounds_of(axes, wanted, times[-1])
+            axes.set_title(label(units.with_unit(names[i], unit)))
             axes.set_xlabel("time [s]")
             axes.margins(x=0.01)
-            if i == 0:
+            if place == 0:
                 axes.legend(loc="best", handlelength=1.2)
         picture = drawing.svg(whole, f"{name} over time at the start and at the optimum")
-    said = "; ".join(name_of(q) + (f" {sides(limit)}" if limit else "") for q, limit in wanted)
+    said = "; ".join(name_of(q) + (f" {sides(limit)}" if limit else "") for q, limit, _ in wanted)
     words = [f"For {said}."]
-    if first.shape[1] > _ENTRIES:
-        words.append(f"Of {first.shape[1]} components the first {_ENTRIES} are drawn.")
+    if len(names) > len(shown):
+        words.append(f"Of {len(names)} components {len(shown)} are drawn.")
     if len(times) > _POINTS:
         words.append(f"Of {len(times)} output times about {_POINTS} are drawn.")
     return join([tag("h3", name), figure(picture, " ".join(words))])
 
 
-def _bounds_of(axes: Axes, wanted: list[tuple[AbstractQuantity, Limit | None]]) -> None:
-    """Limits of a quantity that is in the unit of the output itself."""
-    for quantity, limit in wanted:
-        if limit is None or quantity.weight == 0 or not isinstance(quantity, Maximum | LargestSize | Final | Mean):
+def _shown(count: int, wanted: list[_Asked]) -> list[int]:
+    """The first entries of so many, and those that are nearest to a limit."""
+    judged = {i for quantity, limit, i in wanted if limit is not None and quantity.joins != "all"}
+    rest = [i for i in range(count) if i not in judged]
+    return sorted([*judged, *rest][:_ENTRIES])
+
+
+def _bounds_of(axes: Axes, wanted: list[_Asked], end: float) -> None:
+    """Limits of a quantity that is in the unit of the output itself: over the time at which they are judged."""
+    for quantity, limit, _ in wanted:
+        if limit is None or not isinstance(quantity, Maximum | LargestSize | Final | Mean):
             continue
         for bound in (limit.lower, limit.upper):
-            if bound is not None:
-                for sign in (1, -1) if isinstance(quantity, LargestSize) else (1,):
-                    axes.axhline(sign * bound / quantity.weight, color="#3c4650", lw=0.9, ls="--")
+            for sign in (1, -1) if isinstance(quantity, LargestSize) else (1,):
+                if bound is None:
+                    continue
+                level = sign * bound / quantity.weight
+                if isinstance(quantity, Final):
+                    axes.plot([end], [level], color="#3c4650", marker="_", ms=14, mew=1.4, clip_on=False)
+                else:
+                    axes.axhline(level, color="#3c4650", lw=0.9, ls="--")
 
 
-def _read(motion: Solution, output: str, component: int | None) -> np.ndarray:
+def _read(motion: Solution, output: str, component: int | None) -> tuple[list[str], np.ndarray]:
+    """The names of the entries of an output, and a column for each."""
     values = np.asarray(motion[output])
-    values = values if component is None else values[:, component]
-    return values.reshape(len(values), -1)
+    shape = values.shape[1:]
+    names = np.array(entry_names(motion.system, output, shape), dtype=object).reshape(shape)
+    chosen = np.ravel(component_of(output, names, component, axis=0)).tolist()
+    return chosen, np.reshape(component_of(output, values, component), (len(values), -1))
 
 
 def _run(design: Design) -> Html:

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._errors import counted
 from .markup import Number
+
+count = counted
 
 
 def short(x: float, digits: int = 4) -> Number:
@@ -31,11 +34,6 @@ def measured(x: float, error: float) -> Number:
 
 def percent(x: float) -> Number:
     return short(100 * x, 3)
-
-
-def count(number: int, what: str, many: str | None = None) -> str:
-    """ "1 sample", "3 samples"."""
-    return f"{number} {what if number == 1 else many or what + 's'}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

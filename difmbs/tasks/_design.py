@@ -62,7 +62,7 @@ def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
 
     **Arguments:** `allow_outside`: the model may be outside of the folder of the file.
     """
-    document = read_document(path, ["model", "unknown", "objective", "limit", "simulation", "search"])
+    document = read_document(path, "design", ["model", "unknown", "objective", "limit", "simulation", "search"])
     search = read_search(document, _SEARCH)
     simulation = read_settings(document.path, document.content.get("simulation"))
     unknowns = read_unknowns(document, of_fit=False)

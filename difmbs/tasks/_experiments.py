@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import FileError, ParameterError
-from ..files import Document, Table, beside, read_table, said_of_item
+from ..files import EXPERIMENTS, Document, Table, beside, hash_of, read_table, said_of_item
 from ..identification.experiments import (
     AbstractExperiment,
     Channel,
@@ -34,8 +34,6 @@ _OF_KIND: Mapping[str, Mapping[str, fields.Kind]] = {
     "static_test": {**_COMMON, "loads": fields.TABLE},
     "modal_test": {**_COMMON, "numbers": fields.INDICES, "loaded": fields.FLAG},
 }
-EXPERIMENTS = tuple(_OF_KIND)
-"""The kinds of experiments by the names of their tables."""
 
 _CHANNEL = {
     "output": fields.WORD,
@@ -59,22 +57,25 @@ _COLUMN = {
 }
 
 
-def read_experiments(document: Document, allow_outside: bool) -> tuple[AbstractExperiment, ...]:
-    """The experiments in the order of the file."""
+def read_experiments(
+    document: Document, allow_outside: bool
+) -> tuple[tuple[AbstractExperiment, ...], Mapping[str, str]]:
+    """The experiments in the order of the file; the SHA-256 of the files of numbers by their paths."""
     found = document.in_order(list(EXPERIMENTS))
     if not found:
         raise FileError(f"{document.path}: there is no experiment. Add a table [[experiment]] with a file of numbers.")
-    return tuple(_experiment(document, key, i, table, allow_outside) for key, i, table in found)
+    hashes: dict[str, str] = {}
+    return tuple(_experiment(document, key, i, table, allow_outside, hashes) for key, i, table in found), hashes
 
 
 def _experiment(
-    document: Document, key: str, i: int, table: Mapping[str, Any], allow_outside: bool
+    document: Document, key: str, i: int, table: Mapping[str, Any], allow_outside: bool, hashes: dict[str, str]
 ) -> AbstractExperiment:
     with said_of_item(document, key, i, table):
         check_fields(table, _OF_KIND[key], ("channels", *(("file",) if key == "experiment" else ())))
     name = table.get("name", Path(table["file"]).stem if "file" in table else key.replace("_", " "))
     with said_of_item(document, key, i, {"name": name}):
-        read = _Reader(document.path, table, name, allow_outside)
+        read = _Reader(document.path, table, name, allow_outside, hashes)
         try:
             return {"experiment": read.motion, "static_test": read.static, "modal_test": read.modal}[key]()
         except ParameterError as error:
@@ -82,10 +83,10 @@ def _experiment(
 
 
 class _Reader:
-    """Reads one table, after its keys were checked."""
+    """Reads one table, after its keys were checked; notes in `hashes` the files of numbers."""
 
-    def __init__(self, path: str, table: Mapping[str, Any], name: str, allow_outside: bool):
-        self.path, self.table, self.allow_outside = path, table, allow_outside
+    def __init__(self, path: str, table: Mapping[str, Any], name: str, allow_outside: bool, hashes: dict[str, str]):
+        self.path, self.table, self.allow_outside, self.hashes = path, table, allow_outside, hashes
         self.rest: dict[str, Any] = {"name": name, "params": _numbers(table.get("params", {}), "params")}
         self.rest |= {"weight": float(table.get("weight", 1)), "validation": table.get("validation", False)}
 
@@ -120,6 +121,7 @@ class _Reader:
 
     def _file(self, name: str, time: str | None = None) -> Table:
         path = beside(self.path, name, allow_outside=self.allow_outside)
+        self.hashes[str(path)] = hash_of(path)
         return read_table(path, time=time, missing="drop")
 
     def _channels(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..files import SimulationSettings, read_document, read_settings
+from ..files import EXPERIMENTS, SimulationSettings, read_document, read_settings
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
 from ..identification.pose import Posed
@@ -14,7 +14,7 @@ from ..identification.progress import Lines
 from ..identification.search import Search, identify, posed_problem
 from ..identification.unknowns import Unknowns
 from . import _fields as fields
-from ._experiments import EXPERIMENTS, read_experiments
+from ._experiments import read_experiments
 from ._head import AbstractTask, read_model_of, read_search, said_of_task
 from ._unknowns import read_unknowns
 
@@ -64,17 +64,20 @@ def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fi
 
     **Arguments:** `allow_outside`: the files that it names may be outside of its folder.
     """
-    document = read_document(path, ["model", "unknown", *EXPERIMENTS, "simulation", "search"])
+    document = read_document(path, "fit", ["model", "unknown", *EXPERIMENTS, "simulation", "search"])
     search = read_search(document, _SEARCH)
     simulation = read_settings(document.path, document.content.get("simulation"), timed=False)
     unknowns = read_unknowns(document, of_fit=True)
     model = read_model_of(document, allow_outside)
     settings = (simulation or model.simulation or SimulationSettings(t_end=1.0)).arguments()
+    system = model.assemble()
+    experiments, hashes = read_experiments(document, allow_outside)
     fit = FitFile(
         document=document,
         model=model,
-        system=model.assemble(),
-        experiments=read_experiments(document, allow_outside),
+        system=system,
+        experiments=experiments,
+        hashes=hashes,
         unknowns=unknowns,
         simulation={key: settings[key] for key in _SIMULATION},
         search=search,

@@ -113,7 +113,7 @@ def stored(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fit 
     folder = Path(path)
     if not (folder / PARAMETERS).exists():
         raise FileError(f"{path} is not the folder of a fit or a design: there is no {PARAMETERS} in it.")
-    document = read_document(folder / PARAMETERS, list(_KEYS))
+    document = read_document(folder / PARAMETERS, "result", list(_KEYS))
     file, starts = document.content.get("file"), document.content.get("starts")
     if not isinstance(file, str) or not (starts is None or type(starts) is int):
         raise FileError(f"{document.path}: it does not say which file it is of. Make the fit or the design again.")

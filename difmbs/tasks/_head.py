@@ -21,13 +21,16 @@ Result = TypeVar("Result")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AbstractTask(abc.ABC, Generic[Result]):
-    """A search as a file describes it: `model`: the file of the model; `search`: the settings by name."""
+    """A search as a file describes it: `model`: the file of the model; `search`: the settings by name; `hashes`: the
+    SHA-256 of the files of numbers by their paths.
+    """
 
     document: Document
     model: ModelFile
     system: System
     unknowns: Mapping[str, Any]
     search: Mapping[str, Any]
+    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     @abc.abstractmethod

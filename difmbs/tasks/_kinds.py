@@ -3,16 +3,13 @@
 import os
 import tomllib
 
-from ..files import read_text
-from ._experiments import EXPERIMENTS
+from ..files import kind_of_keys, read_text
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """ "fit", "design" or "model", by the tables in it; what is none of them is refused as a model."""
     try:
-        keys = set(tomllib.loads(read_text(path)))
+        kind = kind_of_keys(tomllib.loads(read_text(path)))
     except (ValueError, RecursionError):
         return "model"
-    if keys & {"objective", "limit"} and not keys & set(EXPERIMENTS):
-        return "design"
-    return "fit" if keys & {"model", "unknown", *EXPERIMENTS} else "model"
+    return "model" if kind == "result" else kind

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from .._errors import FileError, ParameterError, did_you_mean
 from .._parameters import show
 from ..design.objectives import (
@@ -18,10 +16,9 @@ from ..design.objectives import (
     MeanSquare,
     RootMeanSquare,
     SmoothMaximum,
+    check_objective,
 )
 from ..files import Document, said_of_item
-from ..identification.experiments import output_shape
-from ..outputs import component_of
 from ..system import System
 from . import _fields as fields
 from ._fields import check_fields
@@ -36,7 +33,12 @@ _QUANTITIES: Mapping[str, type[AbstractQuantity]] = {
     "root_mean_square": RootMeanSquare,
     "smooth_maximum": SmoothMaximum,
 }
-_FIELDS = {"quantity": fields.WORD, "output": fields.WORD, "component": fields.INDEX, "width": fields.POSITIVE}
+_FIELDS = {
+    "quantity": fields.WORD,
+    "output": fields.WORD,
+    "component": fields.INDEX_OR_INDICES,
+    "width": fields.POSITIVE,
+}
 _WEIGHT = {"weight": fields.NUMBER}
 _BOUNDS = {"lower": fields.NUMBER, "upper": fields.NUMBER}
 
@@ -51,6 +53,7 @@ def read_objectives(document: Document, system: System) -> tuple[AbstractQuantit
         with said_of_item(document, "objective", i, {}):
             check_fields(table, {**_FIELDS, **_WEIGHT}, ("quantity", "output"))
             found.append(_quantity(table, system))
+            check_objective(found[-1], system)
     return tuple(found)
 
 
@@ -70,7 +73,9 @@ def _quantity(table: Mapping[str, Any], system: System) -> AbstractQuantity:
         raise ParameterError(f"there is no quantity {show(word)}. {did_you_mean(word, _QUANTITIES)}")
     if "width" in table and word != "smooth_maximum":
         raise ParameterError("width is for quantity = 'smooth_maximum' only.")
-    component = table.get("component")
-    component_of(output, np.zeros(output_shape(system, output)), component, axis=0)
     more = {key: float(table[key]) for key in ("weight", "width") if key in table}
-    return _QUANTITIES[word](output, component, **more)
+    component = table.get("component")
+    component = tuple(component) if isinstance(component, list) else component
+    quantity = _QUANTITIES[word](output, component, **more)
+    quantity.shape(system)
+    return quantity
