@@ -102,9 +102,7 @@ class Outputs(Mapping[str, Any]):
         if element.kind == "bodies":
             return self._of_body(name, element, variable)
         if element.kind == "fields":
-            group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
-            field = self.system.field(self.system.world(self.q, self.v), group, leaves)
-            values = field.law.outputs(self.t, field.positions())
+            group, field, values = self._of_field(element)
             return _switched(_chosen(name, variable, values), field.law, variable, group, field.on)
         pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
         order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
@@ -120,18 +118,38 @@ class Outputs(Mapping[str, Any]):
         values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
         return values[0] if element.single else values
 
+    def variables(self, name: str) -> tuple[str, ...]:
+        """The names of the output variables of an element."""
+        element = self.system.structure.elements[name]
+        if element.kind in ("bodies", "events"):
+            return tuple(BODY_OUTPUTS) if element.kind == "bodies" else ()
+        if element.kind == "fields":
+            return tuple(jax.eval_shape(lambda: self._of_field(element)[2]))
+        return tuple(jax.eval_shape(lambda: self._of_law(name, element, element.parts[0], known=False)[2]))
+
+    def _of_field(self, element: Element) -> tuple[ConnectorGroup, Any, dict[str, Any]]:
+        group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
+        field = self.system.field(self.system.world(self.q, self.v), group, leaves)
+        return group, field, field.law.outputs(self.t, field.positions())
+
     def _of_connector(self, name: str, element: Element, part: Any, variable: str) -> Any:
+        group, local, values = self._of_law(name, element, part)
+        return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+
+    def _of_law(
+        self, name: str, element: Element, part: Any, known: bool = True
+    ) -> tuple[ConnectorGroup, Any, dict[str, Any]]:
+        """All output variables of some instances; `known`: whether multipliers are, else they count as zero."""
         local = self.system.part(self.system.world(self.q, self.v), name, part)
         group = getattr(self.system.structure, element.kind)[part.group]
         if element.kind == "forces":
-            values = local.each(lambda x: x.law.outputs(self.t, x.config(), x.flow()))
+            return group, local, local.each(lambda x: x.law.outputs(self.t, x.config(), x.flow()))
+        if group.active and known:
+            multiplier = part.instances.take(self.accelerations()[1][part.group])
         else:
-            if group.active:
-                multiplier = part.instances.take(self.accelerations()[1][part.group])
-            else:
-                multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
-            values = eqx.filter_vmap(lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m))(local, multiplier)
-        return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+            multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(self.t)))
+        outputs = lambda x, m: x.law.outputs(self.t, x.config(), x.flow(), m)
+        return group, local, eqx.filter_vmap(outputs)(local, multiplier)
 
 
 def is_single(system: System, name: str) -> bool:

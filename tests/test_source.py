@@ -38,6 +38,7 @@ LEVELS = [
     {"equations"},
     {"_assembly", "_newton", "_projection", "_rest"},
     {"outputs", "solvers", "_search"},
+    {"_editing", "_describe"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
     {"_replay", "_walk", "health", "_linearize"},
