@@ -1,5 +1,6 @@
 """From a system to its motion."""
 
+import functools
 import math
 from typing import Any
 
@@ -23,6 +24,7 @@ from ._parameters import Path
 from ._status import Status
 from ._travel import travel
 from ._types import Params
+from ._unchecked import unchecked
 from .equations import named, split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step, patient
@@ -146,20 +148,24 @@ def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -
     controller = diffrax.ConstantStepSize() if dt is not None else _controller(rtol, atol, t0, t1)
     if dt is not None:
         max_steps = math.ceil((t1 - t0) / dt) + 2
-    result = diffrax.diffeqsolve(
+    run = functools.partial(
+        diffrax.diffeqsolve,
         TERM,
-        patient(solver, rtol),
-        t0,
-        t1,
-        dt,
-        jnp.concatenate(system.initial_state()),
-        args=system,
-        saveat=saveat,
+        t0=t0,
+        t1=t1,
+        dt0=dt,
         stepsize_controller=controller,
         adjoint=diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
         max_steps=max_steps,
         throw=False,
     )
+    return _in_loop_of_diffrax(system, run, patient(solver, rtol), saveat, t0)
+
+
+@eqx.filter_jit
+def _in_loop_of_diffrax(system: System, run: Any, solver: Any, saveat: Any, t0: float) -> Solution:
+    begin = jnp.concatenate(system.initial_state())
+    result = unchecked(lambda s, y, system, at: run(s, y0=y, args=system, saveat=at), solver, begin, system, saveat)
     ok = result.result == diffrax.RESULTS.successful
     too_many = result.result == diffrax.RESULTS.max_steps_reached
     unsolved = result.result == diffrax.RESULTS.nonlinear_divergence

@@ -17,6 +17,7 @@ SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
     {
         "_late",
+        "_unchecked",
         "_storage",
         "_copies",
         "_batches",
