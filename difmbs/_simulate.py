@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from ._arguments import (
-    check_number,
     check_plain,
     check_solvable,
+    check_system,
     check_times,
     check_ways,
     output_times,
+    tolerances,
     warn_of_single_precision,
     with_numbers,
 )
@@ -40,15 +41,16 @@ def simulate(
     solver: diffrax.AbstractSolver | None = None,
     saveat: Any = None,
     params: Params | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
+    rtol: float | None = None,
+    atol: float | None = None,
     adjoint: diffrax.AbstractAdjoint | None = None,
     throw: bool = True,
     max_steps: int = 4096,
 ) -> Solution:
     """The motion from t0 to t1, starting from the system's initial state.
 
-    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`; `solver`: a Runge-Kutta method
+    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`, which are 1e-8 and 1e-10, in
+    single precision 1e-5 and 1e-6, if they are None; `solver`: a Runge-Kutta method
     of diffrax, `GeneralizedAlpha` or `TrapezoidalIndex2`, None: `diffrax.Tsit5()`, or `RungeKutta4()` for fixed steps;
     `saveat`: the output times, or a `diffrax.SaveAt`, None: 101 times; `params`: a part of `system.params()` to
     replace; `adjoint`: a diffrax adjoint, None: difmbs' own, which allows all of `grad`, `jacfwd`, `jvp`, `vmap` and
@@ -58,7 +60,8 @@ def simulate(
     Everything but `system` and `params` is a plain value, not to be traced or differentiated.
     """
     t0, t1, dt = check_times(t0, t1, dt)
-    rtol, atol = check_number("rtol", rtol), check_number("atol", atol)
+    check_system("simulate", system)
+    rtol, atol = tolerances(system, rtol, atol)
     check_solvable(system, solver, dt, rtol, atol, max_steps)
     check_ways(saveat, adjoint)
     by_diffrax = adjoint is not None or _needs_diffrax(saveat)

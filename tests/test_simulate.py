@@ -241,24 +241,6 @@ def test_new_numbers_do_not_compile_again():
     assert _simulate._cached._cache_size() == before
 
 
-def test_single_precision_runs_and_says_so_once():
-    from difmbs._arguments import warn_of_single_precision
-
-    warn_of_single_precision.cache_clear()
-    single = jax.tree.map(lambda x: x.astype(jnp.float32), SYSTEM)
-    with pytest.warns(UserWarning, match="single precision"):
-        solution = mbs.simulate(single, t1=0.5, rtol=1e-5, atol=1e-6)
-    assert solution.q.dtype == jnp.float32
-    np.testing.assert_allclose(solution.q, mbs.simulate(SYSTEM, t1=0.5).q, atol=1e-4)
-    fixed = mbs.simulate(single, t1=0.5, dt=5e-3)
-    np.testing.assert_allclose(fixed.q, mbs.simulate(SYSTEM, t1=0.5).q, atol=1e-4)
-    loss = lambda s: jnp.sum(mbs.simulate(s, t1=0.5, dt=5e-3)["tip"] ** 2)
-    single_gradient, gradient = jax.grad(loss)(single), jax.grad(loss)(SYSTEM)
-    assert_close(single_gradient, gradient, 1e-2)
-    with pytest.raises(mbs.SimulationError, match="single precision"):
-        mbs.simulate(single, t1=0.5, rtol=1e-8)
-
-
 def test_the_last_step_is_cut_off_at_the_end():
     method = Fixed(one_step(mbs.RungeKutta4(), 1e-8, 0.3, varying=False), 0.0, 1.0, 0.3, (0.0, 0.5, 1.0))
     times, index, on_grid = method._grid()
