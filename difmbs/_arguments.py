@@ -18,6 +18,9 @@ from .solvers import AbstractNewmark, RungeKutta4
 from .system import System
 
 _MOST_STEPS = 10**8
+_TOLERANCES = {"float64": (1e-8, 1e-10), "float32": (1e-5, 1e-6)}
+"""rtol and atol by precision; in single precision smaller ones bring little more."""
+
 _ROOT_FINDERS = (diffrax.VeryChord, optimistix.Newton, optimistix.Chord)
 
 
@@ -44,6 +47,21 @@ def check_number(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise SimulationError(f"{name} = {show(value)} is not finite.")
     return float(number)
+
+
+def tolerances(system: System, rtol: Any, atol: Any) -> tuple[float, float]:
+    """Those of adaptive steps; None: what suits the precision of the system."""
+    default = _TOLERANCES[jnp.dtype(system.gravity.dtype).name]
+    given = {"rtol": rtol, "atol": atol}
+    numbers = [
+        check_number(name, x if x is not None else y) for (name, x), y in zip(given.items(), default, strict=True)
+    ]
+    return numbers[0], numbers[1]
+
+
+def difference_step(dtype: Any) -> float:
+    """Relative, for central difference quotients: where their error is about as large as that of rounding."""
+    return float(np.finfo(dtype).eps ** (1 / 3))
 
 
 def check_whole(name: str, value: Any) -> int:
@@ -79,8 +97,7 @@ def with_numbers(system: System, params: Params | None) -> tuple[System, dict[Pa
     return system.with_values(values), {}
 
 
-def check_solvable(system: Any, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
-    check_system("simulate", system)
+def check_solvable(system: System, solver: Any, dt: float | None, rtol: float, atol: float, max_steps: int) -> None:
     if solver is not None and not isinstance(solver, diffrax.AbstractSolver):
         raise SimulationError(f"solver must be a diffrax solver such as diffrax.Tsit5(), got {show(solver)}.")
     one_step = (diffrax.AbstractERK, diffrax.AbstractDIRK, diffrax.Euler, diffrax.ImplicitEuler, AbstractNewmark)
@@ -142,8 +159,9 @@ def check_plain(system: System, solver: Any) -> None:
 def warn_of_single_precision(dtype: Any) -> None:
     if dtype == jnp.float32:
         warnings.warn(
-            "simulating in single precision: expect errors of 1e-6 and gradients of 1e-3. For double precision call "
-            'jax.config.update("jax_enable_x64", True) before building the model.',
+            "computing in single precision, with adaptive steps to rtol=1e-5 and atol=1e-6: expect errors of 1e-5 to "
+            '1e-4 and gradients of 1e-3. For double precision call jax.config.update("jax_enable_x64", True) before '
+            "building the model.",
             stacklevel=3,
         )
 

@@ -37,10 +37,8 @@ class Record:
 
 
 def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
-    """The system of some records. Parameters that are to be measured are read off the initial state first."""
-    if any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
-        preliminary = _build(records, {}, gravity)
-        records = tuple(_measured(preliminary, r) if r.places else r for r in records)
+    """The system of some records."""
+    records = _all_measured(records, gravity)
     system = _build(records, sensors, gravity)
     for record in records:
         if record.places and not isinstance(record.element, AbstractField):
@@ -48,6 +46,19 @@ def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any,
         if record.places and record.active:
             _try_out(system, record)
     return couple(system, redundant)
+
+
+def preliminary(records: tuple[Record, ...], gravity: Any) -> System:
+    """The system without its sensors and without any check, in which constraints have no equations yet."""
+    return _build(_all_measured(records, gravity), {}, gravity)
+
+
+def _all_measured(records: tuple[Record, ...], gravity: Any) -> tuple[Record, ...]:
+    """The records with parameters that are to be measured read off the initial state."""
+    if not any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
+        return records
+    system = _build(records, {}, gravity)
+    return tuple(_measured(system, r) if r.places else r for r in records)
 
 
 class _Leaf(NamedTuple):

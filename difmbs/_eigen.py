@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,17 +99,16 @@ def _(primals, tangents):
     values, residual, gain, repeated = primals
     # The gain is in use, so that the refusal is not left out inside jit.
     _, gain = first_order_only((residual, gain), _FIRST_ONLY)
-    if isinstance(repeated, jax.core.Tracer):
-        gain = eqx.error_if(gain, jnp.any(repeated), _REPEATED.format("one of the modes"))
-    elif np.any(repeated):
-        raise SimulationError(_REPEATED.format(f"mode {np.argwhere(np.asarray(repeated))[0][-1]}"), "repeated")
+    if not isinstance(repeated, jax.core.Tracer) and np.any(repeated):
+        raise SimulationError(_REPEATED.format(np.argwhere(np.asarray(repeated))[0][-1]), "repeated")
+    gain = jnp.where(repeated, jnp.nan, gain)
     return values, jnp.where(gain == 0, 0, gain * tangents[1])
 
 
 _FIRST_ONLY = "eigenvalues have first derivatives only: their derivative holds the mode shapes constant."
 _NO_SHAPES = "mode shapes have no derivatives, only eigenvalues have."
 _REPEATED = (
-    "{} shares its eigenvalue with another one, and a repeated eigenvalue has no derivative by itself. Take "
+    "mode {} shares its eigenvalue with another one, and a repeated eigenvalue has no derivative by itself. Take "
     "derivatives of others, for example modes.only(0, 1).frequencies."
 )
 

@@ -115,7 +115,7 @@ def _place(where: str, what: Any, of_coordinates: bool) -> Place:
         if of_coordinates and not place.of_coordinates:
             raise ModelError(
                 f"'{where}' joins coordinates: pass {what.name}.coordinates or {what.name}.coordinate(i) instead of "
-                f"'{what.name}'."
+                f"'{what.name}', where {what.name} = model.body('{what.name}')."
             )
         return place
     if isinstance(what, AbstractBody):
@@ -123,13 +123,27 @@ def _place(where: str, what: Any, of_coordinates: bool) -> Place:
         raise ModelError(f"'{where}': a marker is what model.add(name, {kind}(...)) returns, not the {kind} itself.")
     if not isinstance(what, Place):
         raise ModelError(
-            f"'{where}': a marker is a body as model.add returned it, body.at(x, y, z) or body.coordinates; "
-            f"got {show(what)}."
+            f"'{where}': a marker is a body as model.add returned it or its name, body.at(x, y, z) or "
+            f"body.coordinates; got {show(what)}."
         )
     if what.of_coordinates != of_coordinates:
         wanted = "coordinates (body.coordinates)" if of_coordinates else "a point (the body itself or body.at(x, y, z))"
         raise ModelError(f"'{where}' needs {wanted} on '{what.body}'.")
     return what
+
+
+def fitted(where: str, place: Place, kind: type[AbstractBody]) -> Place:
+    """The place on a body that may have become one of another class."""
+    if place.coordinate is not None and place.coordinate >= kind.coordinates:
+        raise ModelError(
+            f"'{where}' is on coordinate {place.coordinate} of '{place.body}', but a {kind.__name__} has only "
+            f"{kind.coordinates}."
+        )
+    if place.of_coordinates or kind.extended == (place.points is not None):
+        return place
+    if place.points is not None and np.any(place.points != 0):
+        raise ModelError(f"'{where}' is at a point of '{place.body}', but a {kind.__name__} has no points but itself.")
+    return dataclasses.replace(place, points=np.zeros((len(place), 3)) if kind.extended else None)
 
 
 def _chosen(name: str, rows: np.ndarray, key: Any) -> np.ndarray:

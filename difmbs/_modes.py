@@ -78,7 +78,7 @@ def modes(
     r"""The natural motions about a state at rest: $(s^2 M + s D + K)\,x + G^T \nu = 0$, $G x = 0$.
 
     The state should be an equilibrium. Eigenvalues, frequencies and damping ratios can be differentiated, once,
-    forwards and backwards; repeated eigenvalues refuse it.
+    forwards and backwards; repeated eigenvalues refuse it, inside `jit` their derivatives are NaN.
 
     **Arguments:** `q`: the coordinates, such as those of `static_equilibrium`, None: the initial ones; `t`: the time,
     a plain value; `params`: a part of `system.params()` to replace; `count`: how many modes, from the lowest frequency

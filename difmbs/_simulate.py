@@ -1,5 +1,6 @@
 """From a system to its motion."""
 
+import functools
 import math
 from typing import Any
 
@@ -9,12 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from ._arguments import (
-    check_number,
     check_plain,
     check_solvable,
+    check_system,
     check_times,
     check_ways,
     output_times,
+    tolerances,
     warn_of_single_precision,
     with_numbers,
 )
@@ -23,6 +25,7 @@ from ._parameters import Path
 from ._status import Status
 from ._travel import travel
 from ._types import Params
+from ._unchecked import unchecked
 from .equations import named, split
 from .solution import Solution, raise_if_failed
 from .solvers import TERM, AbstractOneStep, RungeKutta4, one_step, patient
@@ -38,15 +41,16 @@ def simulate(
     solver: diffrax.AbstractSolver | None = None,
     saveat: Any = None,
     params: Params | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
+    rtol: float | None = None,
+    atol: float | None = None,
     adjoint: diffrax.AbstractAdjoint | None = None,
     throw: bool = True,
     max_steps: int = 100_000,
 ) -> Solution:
     """The motion from t0 to t1, starting from the system's initial state.
 
-    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`; `solver`: a Runge-Kutta method
+    **Arguments:** `dt`: size of fixed steps, None: adaptive steps by `rtol` and `atol`, which are 1e-8 and 1e-10, in
+    single precision 1e-5 and 1e-6, if they are None; `solver`: a Runge-Kutta method
     of diffrax, `GeneralizedAlpha` or `TrapezoidalIndex2`, None: `diffrax.Tsit5()`, or `RungeKutta4()` for fixed steps;
     `saveat`: the output times, or a `diffrax.SaveAt`, None: 101 times; `params`: a part of `system.params()` to
     replace; `adjoint`: a diffrax adjoint, None: difmbs' own, which allows all of `grad`, `jacfwd`, `jvp`, `vmap` and
@@ -56,7 +60,8 @@ def simulate(
     Everything but `system` and `params` is a plain value, not to be traced or differentiated.
     """
     t0, t1, dt = check_times(t0, t1, dt)
-    rtol, atol = check_number("rtol", rtol), check_number("atol", atol)
+    check_system("simulate", system)
+    rtol, atol = tolerances(system, rtol, atol)
     check_solvable(system, solver, dt, rtol, atol, max_steps)
     check_ways(saveat, adjoint)
     by_diffrax = adjoint is not None or _needs_diffrax(saveat)
@@ -146,20 +151,24 @@ def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -
     controller = diffrax.ConstantStepSize() if dt is not None else _controller(rtol, atol, t0, t1)
     if dt is not None:
         max_steps = math.ceil((t1 - t0) / dt) + 2
-    result = diffrax.diffeqsolve(
+    run = functools.partial(
+        diffrax.diffeqsolve,
         TERM,
-        patient(solver, rtol),
-        t0,
-        t1,
-        dt,
-        jnp.concatenate(system.initial_state()),
-        args=system,
-        saveat=saveat,
+        t0=t0,
+        t1=t1,
+        dt0=dt,
         stepsize_controller=controller,
         adjoint=diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
         max_steps=max_steps,
         throw=False,
     )
+    return _in_loop_of_diffrax(system, run, patient(solver, rtol), saveat, t0)
+
+
+@eqx.filter_jit
+def _in_loop_of_diffrax(system: System, run: Any, solver: Any, saveat: Any, t0: float) -> Solution:
+    begin = jnp.concatenate(system.initial_state())
+    result = unchecked(lambda s, y, system, at: run(s, y0=y, args=system, saveat=at), solver, begin, system, saveat)
     ok = result.result == diffrax.RESULTS.successful
     too_many = result.result == diffrax.RESULTS.max_steps_reached
     unsolved = result.result == diffrax.RESULTS.nonlinear_divergence

@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.integrate import cumulative_simpson
 
+from ._arguments import difference_step
 from ._errors import SimulationError
 from ._projection import violations
 from ._structure import equation_names
@@ -112,13 +113,15 @@ class Certificate:
         return f"forward and reverse mode differ by {self.adjoint:.1g}, from differences by {self.difference:.1g}"
 
 
-def certify(function: Callable[[Any], Any], params: Any, *, step: float = 1e-5, seed: int = 0) -> Certificate:
+def certify(function: Callable[[Any], Any], params: Any, *, step: float | None = None, seed: int = 0) -> Certificate:
     """Checks the derivatives of a function of params along one random direction.
 
     The function returns arrays, for example a loss or sensors of a simulation. It is evaluated twice more for the
-    difference quotient. For simulations use fixed steps: the quotient of adaptive ones is as noisy as their tolerance.
+    difference quotient, a relative `step` before and behind. For simulations use fixed steps: the quotient of adaptive
+    ones is as noisy as their tolerance.
     """
     flat, unravel = ravel_pytree(jax.tree.map(lambda x: jnp.asarray(x, float), params))
+    step = difference_step(flat.dtype) if step is None else step
     random = np.random.default_rng(seed)
     # Each parameter moves by a fraction of itself.
     direction = jnp.asarray(random.standard_normal(flat.size) * np.where(flat == 0, 1, np.abs(flat)), flat.dtype)

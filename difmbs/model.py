@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -13,8 +13,10 @@ import jax
 import numpy as np
 
 from ._assembly import Record, assemble
+from ._describe import Description, describe
+from ._editing import remove, replace
 from ._errors import ModelError, ParameterError, did_you_mean
-from ._markers import GROUND, BodyHandle, Place, of_instances, places
+from ._markers import GROUND, BodyHandle, Place, fitted, of_instances, places
 from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
@@ -44,13 +46,20 @@ class Model:
         self._number = next(_NUMBERS)
         self._records: dict[str, Record] = {}
         self._sensors: dict[str, Any] = {}
-        self._handles: dict[str, BodyHandle] = {}
         self._records[GROUND] = Record(GROUND, Ground(), {}, (), 1, True, True)
 
     @property
     def ground(self) -> BodyHandle:
         """The fixed world; `ground.at(x, y, z)` is a fixed point."""
-        return BodyHandle(self._number, GROUND, Ground, np.zeros(1, int))
+        return self.body(GROUND)
+
+    def body(self, name: str) -> BodyHandle:
+        """The body of this name, as `add` returned it; "ground" is the fixed world."""
+        bodies = self._bodies()
+        if not isinstance(name, str) or name not in bodies:
+            raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
+        record = bodies[name]
+        return BodyHandle(self._number, name, type(record.element), np.arange(record.count))
 
     def add(
         self, name: str, element: Any, between: Any = None, on: Any = None, *, active: bool = True, **initial: Any
@@ -58,13 +67,82 @@ class Model:
         """Adds a body (with initial values), a connector (`between` two markers) or a load (`on` one marker).
 
         Parameters may have a leading axis: then the name holds that many instances, and `between` or `on` takes bodies
-        with as many instances, or lists of markers. Returns a handle for a body.
+        with as many instances, or lists of markers. The name of a body is a marker too. Returns a handle for a body.
         """
         self._check_name(name, _NAME)
+        self._records[name] = self._record(name, element, initial, between, on, active)
+        return self.body(name) if isinstance(element, AbstractBody) else None
+
+    def replace(self, name: str, element: Any, **initial: Any) -> None:
+        """Puts another element, or another sensor, in the place of one.
+
+        A connector keeps its markers and is on or off as before; a body keeps its initial values, but for those that
+        are given here, and all that is attached to it.
+        """
+        replace(self, name, element, initial)
+
+    def remove(self, name: str) -> None:
+        """Removes an element or a sensor, to which nothing may be attached any more."""
+        remove(self, name)
+
+    def describe(self, *names: str) -> Description:
+        """What is in the model, or the elements of these names: kinds and markers, parameters, and outputs."""
+        return describe(self._records, self._sensors, self._gravity, names)
+
+    def switch(self, name: str, active: bool) -> None:
+        """Switches a connector on or off in systems assembled from now on."""
+        connectors = [n for n, r in self._records.items() if r.places]
+        if not isinstance(name, str) or name not in connectors:
+            raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
+        if not isinstance(active, bool):
+            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
+        self._records[name] = dataclasses.replace(self._records[name], active=active)
+
+    def sense(self, name: str, quantity: AbstractSensor | Output | Callable[..., Any]) -> None:
+        """Names an output: a sensor on a marker, an `Output`, or a function of (t, outputs)."""
+        self._check_name(name, _SENSOR_NAME)
+        self._sensors[name] = self._sensor(name, quantity)
+
+    def assemble(self, *, redundant: str = "warn") -> System:
+        """The system: what can be simulated, differentiated and identified.
+
+        `redundant`: what to do about constraints that repeat what others fix. They are allowed, and their multipliers
+        the smallest possible ones: with a warning ("warn") or without ("min_norm"), or refused ("error").
+        """
+        if redundant not in ("warn", "min_norm", "error"):
+            raise ModelError(f"redundant must be 'warn', 'min_norm' or 'error', got {show(redundant)}.")
+        if len(self._bodies()) == 1:
+            raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
+        # Also what is built inside jit has numbers of its own.
+        with jax.ensure_compile_time_eval():
+            system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
+            for name, quantity in self._sensors.items():
+                if not isinstance(quantity, tuple):
+                    _try_sensor(system, name)
+            for name, record in self._records.items():
+                if isinstance(record.element, Event):
+                    _try_event(system, name, record.element)
+        return system
+
+    def _bodies(self) -> dict[str, Record]:
+        """With the ground."""
+        return {name: record for name, record in self._records.items() if isinstance(record.element, AbstractBody)}
+
+    def _record(
+        self,
+        name: str,
+        element: Any,
+        initial: dict[str, Any],
+        between: Any = None,
+        on: Any = None,
+        active: Any = True,
+        kept: Mapping[str, Any] = types.MappingProxyType({}),
+    ) -> Record:
+        """`kept`: initial values of a body that another one had."""
         if isinstance(element, AbstractBody):
             if between is not None or on is not None or active is not True:
                 raise ModelError(f"'{name}' is a body: it takes initial values, not between, on or active.")
-            record = self._body(name, element, initial)
+            record = self._body(name, element, initial, kept)
         elif isinstance(element, AbstractConnector):
             if initial:
                 key = next(iter(initial))
@@ -89,64 +167,26 @@ class Model:
                     f"'{name}': the function {field.name} uses a traced value of its surroundings. Pass a function "
                     "that is an eqx.Module with the value as a field; then it is a parameter, for simulate(params=...)."
                 )
-        self._records[name] = record
-        if not isinstance(element, AbstractBody):
-            return None
-        handle = BodyHandle(self._number, name, type(element), np.arange(record.count))
-        self._handles[name] = handle
-        return handle
+        return record
 
-    def switch(self, name: str, active: bool) -> None:
-        """Switches a connector on or off in systems assembled from now on."""
-        connectors = [n for n, r in self._records.items() if r.places]
-        if not isinstance(name, str) or name not in connectors:
-            raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
-        if not isinstance(active, bool):
-            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
-        self._records[name] = dataclasses.replace(self._records[name], active=active)
-
-    def sense(self, name: str, quantity: AbstractSensor | Output | Callable[..., Any]) -> None:
-        """Names an output: a sensor on a marker, an `Output`, or a function of (t, outputs)."""
-        self._check_name(name, _SENSOR_NAME)
+    def _sensor(self, name: str, quantity: Any) -> Any:
         if isinstance(quantity, AbstractSensor):
-            attached = self._known(name, places(name, quantity.marker, of_coordinates=False))
+            attached = self._places(name, quantity.marker, of_coordinates=False)
             if len(attached) != 1 or len(attached[0]) == 0:
                 raise ModelError(f"'{name}': a sensor has one marker, got {_shown(quantity.marker)}.")
             (place,) = attached
             kind = type(self._records[place.body].element)
             if quantity.turning and not kind.rotates:
                 raise ModelError(f"'{name}': '{place.body}' is a {kind.__name__}, which does not rotate.")
-            self._sensors[name] = (type(quantity), place)
-        elif isinstance(quantity, Output) or (callable(quantity) and not isinstance(quantity, type)):
-            self._sensors[name] = quantity
-        else:
-            raise ModelError(
-                f"'{name}': expected a sensor such as Position(marker), an Output(element, variable) or a function of "
-                f"(t, outputs), got {show(quantity)}."
-            )
+            return type(quantity), place
+        if isinstance(quantity, Output) or (callable(quantity) and not isinstance(quantity, type)):
+            return quantity
+        raise ModelError(
+            f"'{name}': expected a sensor such as Position(marker), an Output(element, variable) or a function of "
+            f"(t, outputs), got {show(quantity)}."
+        )
 
-    def assemble(self, *, redundant: str = "warn") -> System:
-        """The system: what can be simulated, differentiated and identified.
-
-        `redundant`: what to do about constraints that repeat what others fix. They are allowed, and their multipliers
-        the smallest possible ones: with a warning ("warn") or without ("min_norm"), or refused ("error").
-        """
-        if redundant not in ("warn", "min_norm", "error"):
-            raise ModelError(f"redundant must be 'warn', 'min_norm' or 'error', got {show(redundant)}.")
-        if len(self._handles) == 0:
-            raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
-        # Also what is built inside jit has numbers of its own.
-        with jax.ensure_compile_time_eval():
-            system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
-            for name, quantity in self._sensors.items():
-                if not isinstance(quantity, tuple):
-                    _try_sensor(system, name)
-            for name, record in self._records.items():
-                if isinstance(record.element, Event):
-                    _try_event(system, name, record.element)
-        return system
-
-    def _body(self, name: str, body: AbstractBody, initial: dict[str, Any]) -> Record:
+    def _body(self, name: str, body: AbstractBody, initial: dict[str, Any], kept: Mapping[str, Any]) -> Record:
         for key in initial:
             if key not in body.initial:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
@@ -155,10 +195,11 @@ class Model:
             key: as_array(initial.get(key, np.zeros([n or 0 for n in spec.shape or ()])))
             for key, spec in body.initial.items()
         }
+        values |= kept
         counts = self._counts(name, body)
         # Last, because how many instances there are decides what a rotation of shape (3, 3) is.
         for key in sorted(values, key="rotation".__eq__):
-            if key == "rotation":
+            if key == "rotation" and key not in kept:
                 values[key] = rotation_vector(name, values[key], one_count(name, counts))
             if check_value(name, key, values[key], body.initial[key]):
                 counts[key] = len(values[key])
@@ -178,8 +219,7 @@ class Model:
             wanted = "between=(marker0, marker1)" if len(ports) == 2 else "on=marker"
             raise ModelError(f"'{name}': {kind} needs {wanted}, got between={_shown(between)}, on={_shown(on)}.")
         attached = tuple(
-            tuple(self._known(name, places(name, side, port.of_coordinates)))
-            for side, port in zip(sides, ports, strict=True)
+            tuple(self._places(name, side, port.of_coordinates)) for side, port in zip(sides, ports, strict=True)
         )
         for side, port in zip(attached, ports, strict=True):
             for place in side:
@@ -239,6 +279,23 @@ class Model:
     def _coordinates(self, place: Place) -> int:
         return 1 if place.coordinate is not None else type(self._records[place.body].element).coordinates
 
+    def _places(self, name: str, side: Any, of_coordinates: bool) -> list[Place]:
+        """The marker, or list of markers, that an element was given."""
+        given = side if isinstance(side, (list, tuple)) else [side]
+        markers = [self._named(name, item) if isinstance(item, str) else item for item in given]
+        return self._known(name, places(name, markers, of_coordinates))
+
+    def _named(self, name: str, marker: str) -> BodyHandle:
+        body, dot, place = marker.partition(".")
+        if dot and body in self._bodies():
+            raise ModelError(
+                f"'{name}': a name stands for a body, not for a place on it. Pass model.body('{body}').{place}."
+            )
+        try:
+            return self.body(marker)
+        except ModelError as error:
+            raise ModelError(f"'{name}': {error}") from None
+
     def _known(self, name: str, attached: list[Place]) -> list[Place]:
         for place in attached:
             if place.model != self._number:
@@ -246,8 +303,11 @@ class Model:
             record = self._records.get(place.body)
             # A copy of a model shares its number.
             if record is None or (len(place) and place.rows.max() >= record.count):
-                raise ModelError(f"'{name}': this copy of the model has no such instances of a body '{place.body}'.")
-        return attached
+                raise ModelError(
+                    f"'{name}': the model has no such instances of a body '{place.body}'. They were removed, or added "
+                    "to another copy of the model."
+                )
+        return [fitted(name, place, type(self._records[place.body].element)) for place in attached]
 
     def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
         bodies = of_instances(attached, lambda place: place.body)

@@ -144,13 +144,16 @@ def output_names(system: System) -> tuple[str, ...]:
             continue
         key = (element.kind, element.parts[0].group)
         if key not in known:
-            known[key] = _variables(system, name, element)
+            known[key] = variables(system, name)
         names += [f"{name}.{variable}" for variable in known[key]]
     return tuple(names)
 
 
-def _variables(system: System, name: str, element: Element) -> list[str]:
+def variables(system: System, name: str) -> list[str]:
     """The output variables of an element; nothing is computed."""
+    element = system.structure.elements[name]
+    if element.kind == "events":
+        return []
     part = element.parts[0]
     if element.kind == "bodies":
         turns = system.structure.bodies[part.group].kind.rotates

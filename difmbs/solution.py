@@ -130,6 +130,9 @@ def _pose(body: Any, q: Any, v: Any) -> tuple[Any, Any]:
     return body.point(q, point), body.pose(q).rotation.reading() if body.rotates else None
 
 
+_OF_ROUNDING = ("max_steps", "dt_min", "newton_failed", "constraint_drift")
+
+
 def raise_if_failed(solution: Solution) -> None:
     codes = np.asarray(solution.code)
     failed = (codes != Status.ok) & (codes != Status.event)
@@ -150,6 +153,8 @@ def raise_if_failed(solution: Solution) -> None:
         "event_undefined": "the function of an event does not cross zero: it is no number there, jumps, or stays zero",
         "constraint_drift": "after that the motion leaves the constraints; they cannot be met, or dt is too large",
     }.get(status, status)
+    if status in _OF_ROUNDING and solution.t.dtype == np.float32:
+        reason += "; single precision may be too coarse for it, see jax_enable_x64"
     if traced:
         raise SimulationError(f"stopped early: {reason}.", status)
     where = f" (simulation {first} of the batch)" if codes.ndim else _WHERE.get(status, _loudest)(solution)

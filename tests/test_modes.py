@@ -314,10 +314,9 @@ def test_repeated_eigenvalues_have_no_derivative(derivative):
     assert np.ptp(frequencies_of_swing(0.4)[:2]) < 1e-12
     with pytest.raises(mbs.SimulationError, match=r"mode 0 shares its eigenvalue with another one.*modes.only"):
         derivative(frequencies_of_swing)(0.4)
-    with pytest.raises(Exception, match="a repeated eigenvalue has no derivative by itself"):
-        jax.block_until_ready(jax.jit(derivative(frequencies_of_swing))(0.4))
     quiet = lambda mass: mbs.modes(swing(), params={"weight": {"mass": mass}}, throw=False).frequencies
-    assert np.all(np.isnan(derivative(quiet)(0.4)[:2]))
+    for of in (derivative(quiet), jax.jit(derivative(frequencies_of_swing))):
+        assert np.all(np.isnan(of(0.4)[:2]))
     third = lambda mass: frequencies_of_swing(mass, 2)[0]
     for of in (derivative(third), jax.jit(derivative(third))):
         np.testing.assert_allclose(of(0.4), -0.5 * third(0.4) / 0.4, rtol=1e-12)

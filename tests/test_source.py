@@ -17,6 +17,7 @@ SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
     {
         "_late",
+        "_unchecked",
         "_storage",
         "_copies",
         "_batches",
@@ -39,6 +40,7 @@ LEVELS = [
     {"equations"},
     {"_assembly", "_newton", "_projection", "_rest"},
     {"outputs", "solvers", "_search"},
+    {"_editing", "_describe"},
     {"model", "functions", "_events"},
     {"_integrate", "_arguments", "solution"},
     {"_replay", "_walk", "health", "_linearize"},

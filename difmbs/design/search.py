@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from .._arguments import check_number, check_system, check_times, check_whole, output_times
+from .._arguments import check_number, check_system, check_times, check_whole, output_times, tolerances
 from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
@@ -34,8 +34,8 @@ def optimize(
     dt: float | None = None,
     solver: diffrax.AbstractSolver | None = None,
     saveat: Any = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
+    rtol: float | None = None,
+    atol: float | None = None,
     max_steps: int = 100_000,
     limits: Sequence[Any] = (),
     max_iterations: int = 100,
@@ -96,9 +96,13 @@ def posed_search(
         found.targets,
         objectives,
         tuple(limits),
-        tuple(sorted({**options, "saveat": _times(**options)}.items())),
+        tuple(sorted({**options, **_precise(system, **options), "saveat": _times(**options)}.items())),
     )
     return Search(task, found)
+
+
+def _precise(system: System, rtol: Any, atol: Any, **_: Any) -> dict[str, float]:
+    return dict(zip(("rtol", "atol"), tolerances(system, rtol, atol), strict=True))
 
 
 def _times(saveat: Any, t0: Any, t1: Any, dt: Any, **_: Any) -> tuple[float, ...] | None:

@@ -52,7 +52,10 @@ def element_from(kind: type, table: Mapping[str, Any]) -> Any:
     others = [*kind.initial] if issubclass(kind, AbstractBody) else list(_OF_CONNECTORS)
     for key in table:
         if key in functions:
-            raise ModelError(f"{key} is a function, which a file cannot hold. Load the model and add this in Python.")
+            raise ModelError(
+                f"{key} is a function, which a file cannot hold. Leave it out, and replace the element after mbs.load: "
+                "model.replace(name, element)."
+            )
         if key not in (known := ["name", *specs, *options, *([] if kind is Event else others)]):
             raise ModelError(f"there is no {show(key)}. {did_you_mean(key, known)}")
     required = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
@@ -72,7 +75,10 @@ def table_of(element: Any) -> dict[str, Any]:
             smooth = {"smooth": True} if value.smooth else {}
             table[field.name] = {"times": numbers(value.times), "values": numbers(value.values), **smooth}
         elif callable(value):
-            raise FileError(f"{field.name} is a function, which a file cannot hold. Leave it out, add it after load.")
+            raise FileError(
+                f"{field.name} is a function, which a file cannot hold. Save the model with another element in this "
+                "place, and put this one there again after mbs.load: model.replace does both."
+            )
         elif field.name in specs:
             if value is not None and not same(value, field.default):
                 table[field.name] = numbers(value)

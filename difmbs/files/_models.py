@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import FileError, ModelError, ParameterError, did_you_mean
-from .._markers import GROUND, BodyHandle
+from .._markers import GROUND
 from .._parameters import show
 from ..bodies import AbstractBody
 from ..event import Event
@@ -25,6 +25,7 @@ from ._toml import SCHEMA, Document, Item, format_table, read_document
 from ._writing import replacing
 
 _REDUNDANT = ("warn", "min_norm", "error")
+_ADVICE = "Take it out with model.remove, and add it again after mbs.load."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,17 +91,16 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
         raise FileError(f"{path}: redundant must be one of {', '.join(_REDUNDANT)}, got {show(redundant)}.")
     with said_of(f"{path}:"):
         model = Model(content.get("gravity", (0.0, 0.0, 0.0)))
-    bodies: dict[str, BodyHandle] = {GROUND: model.ground}
     items: dict[str, Item] = {}
     # So that elements may refer to others that come later in the file.
     rank = lambda item: 0 if issubclass(KINDS[item[0]], AbstractBody) else 2 if item[0] == "event" else 1
     for key, i, table in sorted(document.in_order(list(KINDS)), key=rank):
         with said_of_item(document, key, i, table):
-            _add(model, bodies, KINDS[key], table)
+            _add(model, KINDS[key], table)
             items[table["name"]] = key, i
     for i, table in enumerate(document.tables("sensor")):
         with said_of_item(document, "sensor", i, table):
-            _sense(model, bodies, table)
+            _sense(model, table)
             items[table["name"]] = "sensor", i
     return ModelFile(model, read_settings(path, content.get("simulation")), redundant, document, items)
 
@@ -124,14 +124,13 @@ def model_text(model: Model, simulation: SimulationSettings | None = None, redun
     return "\n".join(parts)
 
 
-def _add(model: Model, bodies: dict[str, BodyHandle], kind: type, table: Mapping[str, Any]) -> None:
+def _add(model: Model, kind: type, table: Mapping[str, Any]) -> None:
     if "name" not in table:
         raise ModelError("name is missing.")
     name, element = table["name"], element_from(kind, table)
     if isinstance(element, AbstractBody):
         initial = {key: table[key] for key in element.initial if key in table}
         model.add(name, element, **initial)
-        bodies[name] = model._handles[name]
     elif isinstance(element, Event):
         model.add(name, element)
     else:
@@ -141,13 +140,13 @@ def _add(model: Model, bodies: dict[str, BodyHandle], kind: type, table: Mapping
         model.add(
             name,
             element,
-            between=None if between is None else [markers_from(side, bodies) for side in between],
-            on=None if on is None else markers_from(on, bodies),
+            between=None if between is None else [markers_from(side, model) for side in between],
+            on=None if on is None else markers_from(on, model),
             active=table.get("active", True),
         )
 
 
-def _sense(model: Model, bodies: Mapping[str, BodyHandle], table: Mapping[str, Any]) -> None:
+def _sense(model: Model, table: Mapping[str, Any]) -> None:
     for key in table:
         if key not in ("name", "of", "quantity"):
             raise ModelError(f"there is no {show(key)}. {did_you_mean(key, ('name', 'of', 'quantity'))}")
@@ -157,20 +156,20 @@ def _sense(model: Model, bodies: Mapping[str, BodyHandle], table: Mapping[str, A
     name, of, quantity = (table[key] for key in ("name", "of", "quantity"))
     if not isinstance(quantity, str):
         raise ModelError(f"quantity must be a word, got {show(quantity)}.")
-    if isinstance(of, str) and (of not in bodies or "." in quantity):
-        if of not in model._records:
-            raise ModelError(f"there is no element {show(of)}. {did_you_mean(of, model._records)}")
+    if isinstance(of, str) and of not in model._records:
+        raise ModelError(f"there is no element {show(of)}. {did_you_mean(of, model._records)}")
+    if isinstance(of, str) and ("." in quantity or not isinstance(model._records[of].element, AbstractBody)):
         model.sense(name, Output(of, quantity))
         return
     if quantity not in BODY_OUTPUTS:
         raise ModelError(f"a body has no {show(quantity)}. {did_you_mean(quantity, BODY_OUTPUTS)}")
-    model.sense(name, BODY_OUTPUTS[quantity](markers_from(of, bodies)))
+    model.sense(name, BODY_OUTPUTS[quantity](markers_from(of, model)))
 
 
 def _element_text(record: Any, counts: Mapping[str, int]) -> str:
     kind, name = kind_of(record.element), record.name
     if kind is None:
-        raise FileError(f"'{name}': files know no {type(record.element).__name__}. Leave it out, add it after load.")
+        raise FileError(f"'{name}': files know no {type(record.element).__name__}. {_ADVICE}")
     table: dict[str, Any] = {"name": name}
     try:
         if record.places:
@@ -192,9 +191,9 @@ def _sensor_table(model: Model, name: str, quantity: Any, counts: Mapping[str, i
     if isinstance(quantity, Output):
         return {"of": quantity.element, "quantity": quantity.variable}
     if not isinstance(quantity, tuple):
-        raise FileError(f"sensor '{name}' is a function, which a file cannot hold. Leave it out, add it after load.")
+        raise FileError(f"sensor '{name}' is a function, which a file cannot hold. {_ADVICE}")
     kind, place = quantity
     word = next((word for word, sensor in BODY_OUTPUTS.items() if sensor is kind), None)
     if word is None:
-        raise FileError(f"sensor '{name}': files know no {kind.__name__}. Leave it out, add it after load.")
+        raise FileError(f"sensor '{name}': files know no {kind.__name__}. {_ADVICE}")
     return {"of": marker_table(place, counts[place.body]), "quantity": word}

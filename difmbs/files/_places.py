@@ -1,6 +1,5 @@
 """Markers as files have them: the name of a body, or a table that says where on it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,15 +7,16 @@ import numpy as np
 from .._errors import ModelError, did_you_mean
 from .._markers import BodyHandle, Place
 from .._parameters import as_array, is_numbers, show
+from ..model import Model
 
 _KEYS = ("body", "at", "coordinate", "coordinates", "instance", "instances")
 
 
-def markers_from(value: Any, bodies: Mapping[str, BodyHandle]) -> Any:
+def markers_from(value: Any, model: Model) -> Any:
     """The marker, or list of markers, that a file describes."""
     if isinstance(value, list):
-        return [_marker(item, bodies) for item in value]
-    return _marker(value, bodies)
+        return [_marker(item, model) for item in value]
+    return _marker(value, model)
 
 
 def marker_table(place: Place, count: int) -> Any:
@@ -35,9 +35,9 @@ def marker_table(place: Place, count: int) -> Any:
     return place.body if len(table) == 1 else table
 
 
-def _marker(value: Any, bodies: Mapping[str, BodyHandle]) -> Any:
+def _marker(value: Any, model: Model) -> Any:
     if isinstance(value, str):
-        return _body(value, bodies)
+        return model.body(value)
     if not isinstance(value, dict) or not isinstance(value.get("body"), str):
         raise ModelError(f'a marker is the name of a body or a table {{ body = "name", ... }}, got {show(value)}.')
     for key in value:
@@ -46,7 +46,7 @@ def _marker(value: Any, bodies: Mapping[str, BodyHandle]) -> Any:
     places = [key for key in ("at", "coordinate", "coordinates") if key in value]
     if len(places) > 1 or ("instance" in value and "instances" in value):
         raise ModelError(f"a marker is at one place of one or some instances, got {show(value)}.")
-    body = _instances(value, _body(value["body"], bodies))
+    body = _instances(value, model.body(value["body"]))
     if "at" in value:
         return _at(value["at"], body)
     if "coordinate" in value:
@@ -56,12 +56,6 @@ def _marker(value: Any, bodies: Mapping[str, BodyHandle]) -> Any:
             raise ModelError(f"coordinates must be true, got {show(value['coordinates'])}.")
         return body.coordinates
     return body
-
-
-def _body(name: str, bodies: Mapping[str, BodyHandle]) -> BodyHandle:
-    if name not in bodies:
-        raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
-    return bodies[name]
 
 
 def _instances(value: dict[str, Any], body: BodyHandle) -> BodyHandle:

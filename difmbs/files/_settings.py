@@ -40,8 +40,8 @@ class SimulationSettings:
     dt: float | int | None = None
     method: str = "auto"
     spectral_radius: float | int | None = None
-    rtol: float | int = 1e-8
-    atol: float | int = 1e-10
+    rtol: float | int | None = None
+    atol: float | int | None = None
     save_dt: float | int | None = None
     save_times: MaybeNumbers = None
     max_steps: int = 100_000

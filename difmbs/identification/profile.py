@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import difference_step
 from . import levenberg_marquardt as lm
 from .noise import rows_of
 from .problem import Problem
@@ -74,7 +75,7 @@ def gradient_error(fit: "Fit", seed: int) -> float:
     problem, z = fit.problem, fit.state.z
     direction = jnp.asarray(np.random.default_rng(seed).normal(size=z.size))
     _, tangent = _along(problem, z, direction)
-    h = 1e-6 * max(1.0, float(jnp.max(jnp.abs(z))))
+    h = difference_step(z.dtype) * max(1.0, float(jnp.max(jnp.abs(z))))
     # The predictions are those of the same program: compiling another one takes longer than running this one.
     (after, _), (before, _) = (_along(problem, z + side * h * direction, direction) for side in (1, -1))
     quotient = (after - before) / (2 * h)

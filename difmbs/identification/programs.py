@@ -26,11 +26,11 @@ CHANNEL_PARAMETERS = ("gain", "bias", "delay")
 class Settings:
     """How time series are simulated: the arguments of `simulate` of these names."""
 
-    dt: float | None = None
-    solver: Any = None
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    max_steps: int = 100_000
+    dt: float | None
+    solver: Any
+    rtol: float
+    atol: float
+    max_steps: int
 
 
 ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]

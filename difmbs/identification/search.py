@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from .._arguments import check_system, check_whole
+from .._arguments import check_system, check_whole, tolerances
 from .._errors import ParameterError, SimulationError, did_you_mean
 from .._parameters import show
 from ..system import System
@@ -39,8 +39,8 @@ def identify(
     *,
     dt: float | None = None,
     solver: Any = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
+    rtol: float | None = None,
+    atol: float | None = None,
     max_steps: int = 100_000,
     loss: str = "linear",
     max_iterations: int = 100,
@@ -88,7 +88,8 @@ def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_ste
         raise ParameterError(f"experiments must be a list of mbs.Experiment, got {show(experiments)}.")
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
-    return pose(system, experiments, unknowns, Settings(dt, solver, rtol, atol, max_steps), loss, segments)
+    settings = Settings(dt, solver, *tolerances(system, rtol, atol), max_steps)
+    return pose(system, experiments, unknowns, settings, loss, segments)
 
 
 @dataclasses.dataclass

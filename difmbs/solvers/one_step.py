@@ -6,7 +6,6 @@ that a step with many outputs costs hardly more than one without. Step size and 
 """
 
 import abc
-import dataclasses
 from typing import Any, NamedTuple, cast
 
 import diffrax
@@ -26,6 +25,7 @@ from ..system import System
 from . import newmark
 from .newmark import AbstractNewmark
 from .patient import patient
+from .stages import Attached, stage_times
 
 TERM = diffrax.ODETerm(derivative)
 
@@ -149,9 +149,9 @@ class AnySolver(AbstractOneStep):
 
     def _solved(self, system, t, h, y, dense, result):
         """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""
-        if not isinstance(self.solver, diffrax.AbstractImplicitSolver):
+        if not isinstance(self.solver, Attached):
             return None
-        last = dense["k"][-1] if isinstance(self.solver, diffrax.AbstractDIRK) else dense["y1"] - dense["y0"]
+        last = dense["k"][-1] if "k" in dense else dense["y1"] - dense["y0"]
         slope = h * derivative(t, y, system)
         small = jnp.finfo(y.dtype).eps ** 0.5 * (jnp.max(jnp.abs(last)) + jnp.max(jnp.abs(y)))
         failed = (result != diffrax.RESULTS.successful) & (jnp.max(jnp.abs(last - slope)) > small)
@@ -206,7 +206,7 @@ class Explicit(AbstractOneStep):
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
             return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
-        slope, time = jax.jit(derivative), _stage_times(t, h)
+        slope, time = jax.jit(derivative), stage_times(t, h)
         slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
             stage = y + _weighted(h, a, slopes)
@@ -243,7 +243,7 @@ class Explicit(AbstractOneStep):
         def slope(t, p, y, dp, dy):
             return jvp_of_many(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
 
-        tableau, time = self.tableau, _stage_times(t, h)
+        tableau, time = self.tableau, stage_times(t, h)
         pairs = [slope(time(0), p, y, dp, dy)]
         for c, a in zip(tableau.c, tableau.a_lower, strict=True):
             stage, direction = (x + _weighted(h, a, [pair[i] for pair in pairs]) for i, x in enumerate((y, dy)))
@@ -255,7 +255,7 @@ class Explicit(AbstractOneStep):
     def _stages(self, slope_at, t, h, y):
         """The slopes at all stages."""
         c, a, count = self._coefficients(y.dtype)
-        times = _stage_times(t, h)(c)
+        times = stage_times(t, h)(c)
 
         def stage(i, slopes):
             return with_row(slopes, i, slope_at(times[i], y + h * _dot(a[i], slopes)))
@@ -269,7 +269,7 @@ class Explicit(AbstractOneStep):
         on velocity level: so the equations are compiled once.
         """
         c, a, count = self._coefficients(y.dtype)
-        times = jnp.concatenate([_stage_times(t, h)(c), jnp.stack([t + h, t + h])])
+        times = jnp.concatenate([stage_times(t, h)(c), jnp.stack([t + h, t + h])])
         a = jnp.concatenate([a, jnp.asarray(self.tableau.b_sol, y.dtype)[None]])
         levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
 
@@ -366,17 +366,7 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
         return Implicit(solver, dt or 0.0, varying)
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
-    if isinstance(solver, diffrax.AbstractDIRK):
-        # Diffrax's default loop over stages has no forward mode.
-        solver = dataclasses.replace(solver, scan_kind="bounded")
     return AnySolver(patient(solver, rtol))
-
-
-def _stage_times(t: Any, h: Any) -> Any:
-    """The times of the stages: a little inside of the step, so that all see functions with kinks at its ends from
-    there; else derivatives with respect to the times of kinks would be those on the other side."""
-    little = 8 * jnp.finfo(jnp.result_type(h)).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
-    return lambda c: (t + little) + c * (h - 2 * little)
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:

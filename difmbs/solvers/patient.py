@@ -9,6 +9,8 @@ import equinox as eqx
 import jax
 import optimistix
 
+from .stages import Attached
+
 
 class Patient(optimistix.AbstractRootFinder):
     """A root finder that goes on while it converges.
@@ -36,11 +38,16 @@ class Patient(optimistix.AbstractRootFinder):
 
 
 def patient(solver: Any, rtol: float) -> Any:
-    """The solver with a patient root finder, of a tenth of this tolerance if it leaves its own open."""
+    """The solver ready to be run; an implicit one with a patient root finder, of a tenth of this tolerance if it leaves
+    its own open, and with derivatives."""
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return solver
     finder: Any = solver.root_finder
     # Left open they are an object that diffrax' own loop replaces.
     if not isinstance(finder.rtol, (float, int, jax.Array)):
         finder = dataclasses.replace(finder, rtol=0.1 * rtol, atol=0.1 * rtol, norm=optimistix.max_norm)
-    return eqx.tree_at(lambda s: s.root_finder, solver, Patient(finder.rtol, finder.atol, finder.norm, finder))
+    finder = Patient(finder.rtol, finder.atol, finder.norm, finder)
+    if isinstance(solver, diffrax.AbstractDIRK):
+        # Diffrax' loop over the stages is not differentiated.
+        solver = dataclasses.replace(solver, scan_kind="lax")
+    return Attached(eqx.tree_at(lambda s: s.root_finder, solver, finder))
