@@ -11,6 +11,7 @@ from ._arguments import check_number, check_state, check_system, warn_of_single_
 from ._errors import SimulationError
 from ._parameters import Path
 from ._projection import consistent
+from ._shown import of_arrays
 from ._types import Params, Vector
 from .equations import accelerations
 from .linalg import jacobian
@@ -24,6 +25,9 @@ class Linearization(NamedTuple):
     K: Float[Array, "nv nv"]
     D: Float[Array, "nv nv"]
     G: Float[Array, "equations nv"]
+
+    def __repr__(self) -> str:
+        return of_arrays(self)
 
 
 def linearize(

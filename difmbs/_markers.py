@@ -10,6 +10,7 @@ import numpy as np
 
 from ._errors import ModelError
 from ._parameters import as_array, is_numbers, show
+from ._shown import value
 from .bodies import AbstractBody
 
 GROUND = "ground"
@@ -28,6 +29,11 @@ class Place:
     points: Any = None
     of_coordinates: bool = False
     coordinate: int | None = None
+
+    def __repr__(self) -> str:
+        where = "" if self.points is None else f", at {value(self.points[0] if len(self) == 1 else self.points)}"
+        which = ", coordinates" if self.coordinate is None else f", coordinate {self.coordinate}"
+        return f"Place({self.body!r}{_instances(self.rows)}{which if self.of_coordinates else where})"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -49,6 +55,9 @@ class BodyHandle:
     name: str
     kind: type[AbstractBody]
     rows: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"BodyHandle({self.name!r}, {self.kind.__name__}{_instances(self.rows)})"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -96,6 +105,10 @@ class BodyHandle:
     def coordinates(self) -> Place:
         """The vector of all coordinates, reference plus displacement."""
         return Place(self.model, self.name, self.rows, of_coordinates=True)
+
+
+def _instances(rows: np.ndarray) -> str:
+    return "" if len(rows) == 1 else f", {len(rows)} instances"
 
 
 def places(where: str, what: Any, of_coordinates: bool) -> list[Place]:

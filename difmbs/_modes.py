@@ -11,8 +11,12 @@ from ._arguments import check_number, check_system, check_whole, warn_of_single_
 from ._eigen import Eigen, Modal, eigen, freedoms, modal, unrefused, values, vectors
 from ._errors import SimulationError
 from ._linearize import Linearization, about, checked_state
+from ._shown import value
 from ._types import Params
 from .system import System
+
+_SHOWN = 12
+"""Frequencies in a line."""
 
 
 class Modes(eqx.Module):
@@ -51,7 +55,11 @@ class Modes(eqx.Module):
 
     def __repr__(self) -> str:
         values = self.found.values
-        return f"Modes({'traced' if isinstance(values, jax.core.Tracer) else f'frequencies={self.frequencies} Hz'})"
+        if isinstance(values, jax.core.Tracer):
+            return "Modes(traced)"
+        first = np.asarray(self.frequencies)[..., :_SHOWN]
+        more = f" and {values.shape[-1] - _SHOWN} more" if values.shape[-1] > _SHOWN else ""
+        return f"Modes(frequencies={first if first.ndim == 1 else value(first)}{more} Hz)"
 
     def shape(self, name: str) -> Any:
         """The part of a body in each mode, over its velocity coordinates; by instance if the name holds many."""

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 
 from ._parameters import parameter
+from ._shown import of_fields
 from ._types import Numbers, UserFunction
 
 
@@ -28,3 +29,6 @@ class Event(eqx.Module):
     switch: Any = eqx.field(default=(), static=True, converter=_pairs)
     jump: Any = None
     stop: Any = eqx.field(default=False, static=True)
+
+    def __repr__(self) -> str:
+        return of_fields(self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._errors import ParameterError
 from ._groups import ConnectorGroup
+from ._shown import of_arrays
 from ._structure import Part
 from ._types import Params, Vector
 from .system import ConstraintLevels, System
@@ -25,6 +26,9 @@ class ConnectorJacobian(NamedTuple):
 
     position: Blocks
     velocity: Blocks
+
+    def __repr__(self) -> str:
+        return of_arrays(self)
 
 
 def connector_force(system: System, name: str) -> Callable[..., Vector]:

@@ -14,6 +14,7 @@ from scipy.integrate import cumulative_simpson
 from ._arguments import difference_step
 from ._errors import SimulationError
 from ._projection import violations
+from ._shown import limited
 from ._structure import equation_names
 from .equations import accelerations
 from .solution import Solution
@@ -41,6 +42,9 @@ class Health:
     balance: float
     quadrature: float
     stats: dict[str, float]
+
+    def __repr__(self) -> str:
+        return limited(str(self))
 
     def __str__(self) -> str:
         lines = [

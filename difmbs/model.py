@@ -18,9 +18,10 @@ from ._editing import remove, replace
 from ._errors import ModelError, ParameterError, did_you_mean
 from ._markers import GROUND, BodyHandle, Place, fitted, of_instances, places
 from ._parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
+from ._shown import listed
 from ._types import Numbers
 from .bodies import AbstractBody, Ground
-from .connectors._connector import AbstractConnector, AbstractField, check_function, returned
+from .connectors._connector import AbstractConnector, AbstractConstraint, AbstractField, check_function, returned
 from .event import Event
 from .outputs import Outputs
 from .sensors import AbstractSensor, Output
@@ -29,6 +30,7 @@ from .system import System
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}(?<! )")
 _SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}(?<! )")
 _NUMBERS = itertools.count()
+_KINDS = ("bodies", "forces", "constraints", "sensors", "events")
 
 
 class Model:
@@ -47,6 +49,16 @@ class Model:
         self._records: dict[str, Record] = {}
         self._sensors: dict[str, Any] = {}
         self._records[GROUND] = Record(GROUND, Ground(), {}, (), 1, True, True)
+
+    def __repr__(self) -> str:
+        kinds: dict[str, list[str]] = {}
+        for name, record in self._records.items():
+            if name != GROUND:
+                kinds.setdefault(_kind(record.element), []).append(name)
+        if self._sensors:
+            kinds["sensors"] = list(self._sensors)
+        said = "; ".join(f"{kind} {listed(kinds[kind])}" for kind in sorted(kinds, key=_KINDS.index))
+        return f"Model({said or 'empty'})"
 
     @property
     def ground(self) -> BodyHandle:
@@ -359,6 +371,12 @@ class Model:
             element, dot, _ = sensor.partition(".")
             if dot and (element == name or (sensor == name and element in self._records)):
                 raise ModelError(f"sensor '{sensor}' would hide the outputs of '{element}'. Choose another name.")
+
+
+def _kind(element: Any) -> str:
+    """What a name stands for, in the plural."""
+    classes = (AbstractBody, AbstractConstraint, Event)
+    return next((kind for kind, of in zip(_KINDS[::2], classes, strict=True) if isinstance(element, of)), "forces")
 
 
 def one_count(where: str, counts: dict[str, int]) -> int | None:

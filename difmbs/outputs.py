@@ -13,6 +13,7 @@ from ._frames import Marker
 from ._groups import ConnectorGroup
 from ._index import Index
 from ._parameters import show
+from ._shown import value
 from ._structure import Element
 from ._types import Vector
 from .connectors._connector import AbstractConnector
@@ -37,6 +38,9 @@ class Outputs(Mapping[str, Any]):
         self.q = q
         self.v = v
         self._accelerations = accelerations
+
+    def __repr__(self) -> str:
+        return f"Outputs(t={value(self.t)}, of {self.system})"
 
     def __getitem__(self, name: str) -> Any:
         readings = self.system.structure.readings

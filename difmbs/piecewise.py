@@ -8,6 +8,7 @@ import numpy as np
 
 from ._errors import ModelError
 from ._parameters import as_array, is_numbers, show
+from ._shown import of_fields
 
 
 class Piecewise(eqx.Module):
@@ -37,6 +38,9 @@ class Piecewise(eqx.Module):
                 f"{points.shape}."
             )
         self.times, self.values, self.smooth = jnp.asarray(ends, float), jnp.asarray(points, float), bool(smooth)
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
     def __call__(self, t: Any) -> Any:
         times, last = self.times, self.times.size - 1

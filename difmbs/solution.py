@@ -12,6 +12,7 @@ from jax import lax
 from ._errors import ParameterError, SimulationError
 from ._missing import marked, replaced
 from ._projection import consistent, violations
+from ._shown import times, value
 from ._status import Status, words_of
 from ._structure import equation_names
 from .outputs import Outputs, output_names
@@ -63,7 +64,8 @@ class Solution(eqx.Module):
         return iter(self.names)
 
     def __repr__(self) -> str:
-        return f"Solution(status={self.status}, t={self.t}, of {self.system})"
+        status = value(self.status) if np.ndim(self.code) else self.status
+        return f"Solution(status={status}, {times(self.t)}, of {self.system})"
 
     def __getitem__(self, name: str) -> Any:
         happened = self.events

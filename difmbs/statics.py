@@ -16,6 +16,7 @@ from ._problems import residual_of
 from ._projection import meets
 from ._rest import at_rest, undisplaced
 from ._search import Found, come_to_rest
+from ._shown import value
 from ._status import Status, words_of
 from ._structure import Structure
 from ._types import Params
@@ -57,7 +58,8 @@ class Equilibrium(eqx.Module):
         return {name: self[f"{name}.force"] for name in names}
 
     def __repr__(self) -> str:
-        return f"Equilibrium(status={self.status}, stable={self.stable}, iterations={self.iterations}, q={self.q})"
+        status, *others = (value(x) for x in (self.status, self.stable, self.iterations, self.q))
+        return "Equilibrium(status={}, stable={}, iterations={}, q={})".format(status.strip("'"), *others)
 
     def __getitem__(self, name: str) -> Any:
         try:

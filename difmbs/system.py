@@ -16,6 +16,7 @@ from ._frames import Marker
 from ._groups import BodyGroup, ConnectorGroup, Leaves, Local, Slot, with_ties
 from ._index import Index
 from ._parameters import Path, as_array, check_range, is_numbers, nest, show, unnest, warn_if_negative
+from ._shown import listed, of_arrays
 from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
@@ -45,6 +46,9 @@ class ConstraintLevels(NamedTuple):
     jacobian: Any
     acceleration: Any
 
+    def __repr__(self) -> str:
+        return of_arrays(self)
+
 
 class System(eqx.Module):
     """An assembled model. All methods are pure; `with_params` returns another system."""
@@ -56,11 +60,9 @@ class System(eqx.Module):
     """The position of each switch; None: as at the start."""
 
     def __repr__(self) -> str:
-        said = []
-        for kind in _KINDS:
-            names = [n for n, e in self.structure.elements.items() if e.kind == kind and n != "ground"]
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            said += [f"{kind} {', '.join(names[:8])}{more}"] * bool(names)
+        names = {kind: [n for n, e in self.structure.elements.items() if e.kind == kind] for kind in _KINDS}
+        names["bodies"].remove("ground")
+        said = [f"{kind} {listed(known)}" for kind, known in names.items() if known]
         return f"System({'; '.join(said)}; {counted(self.structure.velocity_count, 'velocity coordinate')})"
 
     @property

@@ -280,6 +280,7 @@ def test_of_five_constants_of_a_spring_three_are_determined():
 def test_many_fits_at_once_are_those_one_by_one():
     runs = [experiment(noisy(seed), name=f"run {seed}") for seed in range(5)]
     fits = mbs.identify_each(oscillator(), runs, unknowns(), dt=DT)
+    assert repr(fits) == str(fits)
     assert list(fits.status) == ["converged"] * 5
     for i, run in enumerate(runs):
         alone = identify(run, unknowns())

@@ -110,6 +110,7 @@ def test_spatial_body_swings_about_its_joint():
     np.testing.assert_allclose(found.angular_frequencies, [0, *swing], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*damping is negative")
 @pytest.mark.parametrize("ratio", [0.0, 0.05, 0.9, -0.1])
 def test_damped_oscillator(ratio):
     k, m = 4000.0, 1.6
@@ -277,6 +278,7 @@ def of_net(params):
     return mbs.modes(net(), q=rest.q, params=params, count=4).frequencies
 
 
+@pytest.mark.filterwarnings("ignore:.*damping is negative")
 @pytest.mark.parametrize(("of", "system"), [(of_linkage, linkage), (of_net, net)], ids=["linkage", "net"])
 def test_gradients_forwards_backwards_and_by_differences(of, system):
     """Through the equilibrium, with respect to all parameters at once."""

@@ -184,6 +184,11 @@ def number(text):
     return float(text.replace("·10", "e").replace("∞", "inf").replace("–", "nan"))
 
 
+def test_fits_and_designs_show_their_tables(plain, design):
+    for found in (plain, design):
+        assert repr(found) == str(found)
+
+
 def test_the_page_of_a_fit_says_what_the_fit_says(plain, folder):
     page = page_of(plain, folder, "plain.html")
     assert page.sections == FIT_PARTS

@@ -29,6 +29,7 @@ LEVELS = [
         "_spectrum",
         "linalg",
     },
+    {"_shown"},
     {"_stored", "_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
     {"_frames"},
     {"bodies", "connectors", "sensors", "event", "piecewise"},

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._frames import BodyPose
 from .._parameters import Spec
+from .._shown import of_fields
 from .._types import Matrix, Vector, Vector3
 
 
@@ -34,6 +35,9 @@ class AbstractBody(eqx.Module):
 
     planar: ClassVar[bool] = False
     """Whether it moves in the x-y plane, and there alone."""
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
     @abc.abstractmethod
     def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from .._errors import ModelError
 from .._frames import AbstractPort, Point
 from .._parameters import as_array, is_numbers, show, show_error
+from .._shown import of_fields
 from .._types import Scalar, Vector
 
 
@@ -33,6 +34,9 @@ class AbstractConnector(eqx.Module):
 
     along_line: ClassVar[bool] = False
     """Whether it acts along the line between its markers, as far as it sees it, so that it needs a distance."""
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
     @property
     @abc.abstractmethod

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._errors import counted
 from .._parameters import nest
+from .._shown import limited
 from ..identification.problem import put
 from ..identification.progress import Iteration
 from ..identification.unknowns import Unknowns
@@ -84,6 +85,9 @@ class Design:
         ahead, behind = (np.asarray(evaluate(self.task, jnp.asarray(z + s * direction))[0]) for s in (h, -h))
         tangent = np.asarray(evaluate(self.task, jnp.asarray(z))[1]) @ direction
         return float(np.max(np.abs(tangent - (ahead - behind) / (2 * h))) / np.max(np.abs(tangent)))
+
+    def __repr__(self) -> str:
+        return limited(str(self))
 
     def __str__(self) -> str:
         width = max(7, *(len(n) for n in self.names))

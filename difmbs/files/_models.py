@@ -38,6 +38,9 @@ class ModelFile:
     document: Document
     items: Mapping[str, Item]
 
+    def __repr__(self) -> str:
+        return f"ModelFile({self.document.path!r}: {self.model}, simulation={self.simulation})"
+
     def assemble(self) -> System:
         """The system; what is wrong with it is said of the file."""
         try:

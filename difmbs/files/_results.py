@@ -12,6 +12,7 @@ import numpy as np
 
 from .._errors import FileError, ParameterError, did_you_mean
 from .._parameters import show
+from .._shown import listed, times, value
 from ..outputs import COMPONENTS, component_index, is_single
 from ..solution import Solution, poses
 from ._fingerprint import fingerprint
@@ -45,6 +46,10 @@ class Result:
     coordinates: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     velocities: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     many: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        status = self.status if isinstance(self.status, str) else value(self.status)
+        return f"Result(status={status}, {times(self.t)}; {listed(self.outputs, 20) or 'no outputs'})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,10 +117,10 @@ def _result(arrays: dict[str, np.ndarray]) -> Result:
     if schema != SCHEMA:
         raise ValueError(f"schema {schema} is not {SCHEMA}; update difmbs")
     parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in _PARTS}
-    for key, value in arrays.items():
+    for key, array in arrays.items():
         part, colon, name = key.partition(":")
         if colon:
-            parts[part][name] = value
+            parts[part][name] = array
     status = arrays["status"]
     return Result(
         arrays["t"],

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arguments import check_number, check_whole, output_times
 from .._errors import FileError, SimulationError, did_you_mean
+from .._shown import of_fields
 from .._types import MaybeNumbers
 from ..solvers import GeneralizedAlpha, RungeKutta4, TrapezoidalIndex2
 from ._saying import said_of
@@ -70,6 +71,9 @@ class SimulationSettings:
         if self.save_times is not None:
             times = output_times(self.save_times, self.t_start, self.t_end)
             object.__setattr__(self, "save_times", times)
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `mbs.simulate`."""

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._errors import FileError, did_you_mean
+from .._errors import FileError, counted, did_you_mean
 from .._parameters import show
+from .._shown import listed
 from ._reading import opened
 from ._writing import replacing
 
@@ -31,6 +32,10 @@ class Table:
     path: str
     columns: Mapping[str, np.ndarray]
     first: int = 2
+
+    def __repr__(self) -> str:
+        rows = counted(len(next(iter(self.columns.values()), ())), "row")
+        return f"Table({self.path!r}: {rows}; {listed(self.columns, 20)})"
 
     def column(self, name: str) -> np.ndarray:
         if name not in self.columns:

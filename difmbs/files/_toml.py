@@ -13,6 +13,7 @@ import numpy as np
 
 from .._errors import FileError, did_you_mean
 from .._parameters import show
+from .._shown import listed
 from ._kinds import other_kind
 from ._reading import read_text
 
@@ -36,6 +37,9 @@ class Document:
     content: dict[str, Any]
     lines: dict[Item | Part, int]
     sha256: str
+
+    def __repr__(self) -> str:
+        return f"Document({self.path!r}: {listed(self.content, 20)})"
 
     def where(self, key: str, i: int) -> str:
         line = f", line {self.lines[key, i]}" if (key, i) in self.lines else ""

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arguments import check_whole
 from .._errors import ParameterError
+from .._shown import limited
 from ..system import System
 from . import levenberg_marquardt as lm
 from .experiments import AbstractExperiment
@@ -44,6 +45,9 @@ class Fits:
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of one unknown."""
         return self.values[:, self.names.index(name)]
+
+    def __repr__(self) -> str:
+        return limited(str(self))
 
     def __str__(self) -> str:
         good = self.status == "converged"

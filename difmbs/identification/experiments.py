@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from .._errors import ParameterError, did_you_mean
+from .._errors import ParameterError, counted, did_you_mean
 from .._parameters import as_array, is_numbers, show
+from .._shown import listed, of_fields, times
 from ..files import Table, read_table
 from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
@@ -40,6 +41,9 @@ class Channel:
     missing: bool = dataclasses.field(default=False, kw_only=True)
     column: str | tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
 
+    def __repr__(self) -> str:
+        return of_fields(self)
+
 
 class AbstractExperiment(abc.ABC):
     """Measured data with all that was different when they were taken.
@@ -56,6 +60,11 @@ class AbstractExperiment(abc.ABC):
     weight: float
     validation: bool
     inputs: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        words = [self.extent, f"channels {listed(self.channels)}"]
+        words += [f"inputs {listed(self.inputs)}"] * bool(self.inputs) + ["only predicted"] * self.validation
+        return f"{type(self).__name__}({self.name!r}: {', '.join(words)})"
 
     def _describe(self, name, data, channels, params, weight, validation) -> None:
         self.name = name
@@ -86,6 +95,11 @@ class AbstractExperiment(abc.ABC):
     @abc.abstractmethod
     def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> AbstractProgram:
         """What has to be compiled; `delays`: the range of each channel's delay, where there is one."""
+
+    @property
+    @abc.abstractmethod
+    def extent(self) -> str:
+        """How much was measured, in words."""
 
     @property
     def samples(self) -> int:
@@ -182,6 +196,10 @@ class Experiment(AbstractExperiment):
         channels = tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items())
         return Motion(channels, tuple(self.times.tolist()), self.t0, settings)
 
+    @property
+    def extent(self):
+        return times(self.times)
+
     def shapes(self, system):
         return _output_shapes(self, system, self.times.size)
 
@@ -215,6 +233,10 @@ class StaticTest(AbstractExperiment):
         for key, value in {**self.data, **self.loads}.items():
             if not is_numbers(value) or value.ndim == 0 or len(value) != self.cases:
                 raise ParameterError(f"experiment '{name}': '{key}' needs a value for each of the {self.cases} cases.")
+
+    @property
+    def extent(self):
+        return counted(self.cases, "case")
 
     def shapes(self, system):
         return _output_shapes(self, system, self.cases)
@@ -262,6 +284,10 @@ class ModalTest(AbstractExperiment):
         if any(value.shape != (len(self.numbers),) for value in self.data.values()):
             raise ParameterError(f"experiment '{name}': give one number for each of the {len(self.numbers)} modes.")
         self.loaded = bool(loaded)
+
+    @property
+    def extent(self):
+        return counted(len(self.numbers), "mode")
 
     def shapes(self, system):
         return dict.fromkeys(self.channels, (len(self.numbers),))

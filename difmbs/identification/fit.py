@@ -10,6 +10,7 @@ from scipy import special
 
 from .._errors import ParameterError, did_you_mean
 from .._parameters import nest
+from .._shown import limited
 from ..system import System
 from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
@@ -152,6 +153,9 @@ class Fit:
         z, lower = np.asarray(self.state.z), self.posed.scaling.inverse(self.posed.unknowns.lower)
         held = np.diag(self.covariance) == 0
         return {self.names[i]: "lower" if z[i] <= lower[i] else "upper" for i in np.flatnonzero(held)}
+
+    def __repr__(self) -> str:
+        return limited(str(self))
 
     def __str__(self) -> str:
         return "\n".join([*_table(self), "", *_remarks(self)])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg import qr
 
+from .._shown import limited
+
 RANK = 1e-7
 """Of the sensitivities of unit length: smaller singular values are the error of the simulation."""
 
@@ -52,6 +54,9 @@ class Identifiability:
     @property
     def full(self) -> bool:
         return self.rank == len(self.names)
+
+    def __repr__(self) -> str:
+        return limited(str(self))
 
     def __str__(self) -> str:
         lines = [

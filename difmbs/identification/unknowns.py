@@ -11,6 +11,7 @@ import numpy as np
 
 from .._errors import ParameterError, did_you_mean
 from .._parameters import Path, as_array, is_numbers, show
+from .._shown import of_fields
 
 _KEY = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<index>[-\d:, ]*)\])?")
 _SLICE = re.compile(r"-?\d*(?::-?\d*){0,2}")
@@ -25,6 +26,9 @@ class AbstractUnknown(abc.ABC):
     prior: tuple[float, float] | None = dataclasses.field(default=None, kw_only=True)
     shared: bool = dataclasses.field(default=False, kw_only=True)
     own: bool = dataclasses.field(default=False, kw_only=True)
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
     @abc.abstractmethod
     def limits(self) -> tuple[float, float]:
@@ -50,7 +54,7 @@ class Positive(AbstractUnknown):
         return 0.0, np.inf
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Interval(AbstractUnknown):
     """An unknown between two bounds, which may be infinite; its logarithm is searched for if `lower` is positive."""
 
@@ -70,6 +74,9 @@ class Fixed:
     """A parameter with a given value, instead of that of the model."""
 
     value: Any
+
+    def __repr__(self) -> str:
+        return of_fields(self)
 
 
 @dataclasses.dataclass(frozen=True)

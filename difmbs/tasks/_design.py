@@ -4,7 +4,8 @@ import dataclasses
 import os
 from typing import Any
 
-from .._errors import FileError
+from .._errors import FileError, counted
+from .._shown import listed
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
 from ..design.search import Search, optimize, posed_search
@@ -34,6 +35,11 @@ class DesignFile(AbstractTask[Design]):
     objectives: tuple[AbstractQuantity, ...]
     limits: tuple[Limit, ...]
     simulation: SimulationSettings
+
+    def __repr__(self) -> str:
+        unknowns = f"{counted(len(self.unknowns), 'unknown')} ({listed(self.unknowns)})"
+        said = f"{unknowns}, {counted(len(self.objectives), 'objective')}, {counted(len(self.limits), 'limit')}"
+        return f"DesignFile({self.document.path!r}: {said}, model {self.model.document.path!r})"
 
     @property
     def resolved(self) -> Unknowns:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from .._errors import counted
+from .._shown import listed
 from ..files import EXPERIMENTS, SimulationSettings, read_document, read_settings
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
@@ -38,6 +40,11 @@ class FitFile(AbstractTask[Fit]):
 
     experiments: tuple[AbstractExperiment, ...]
     simulation: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        unknowns, names = counted(len(self.unknowns), "unknown"), [experiment.name for experiment in self.experiments]
+        said = f"{unknowns} ({listed(self.unknowns)}), {counted(len(names), 'experiment')} ({listed(names)})"
+        return f"FitFile({self.document.path!r}: {said}, model {self.model.document.path!r})"
 
     @property
     def resolved(self) -> Unknowns:
