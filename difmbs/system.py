@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from . import _cache, _compiling
 from . import _copies as _copies
 from ._errors import ParameterError, did_you_mean
 from ._frames import Marker
@@ -19,6 +20,10 @@ from ._parameters import Path, as_array, check_range, is_numbers, nest, show, un
 from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
+
+# There are no programs before there is a system.
+_cache.switch_on()
+_compiling.watch()
 
 _KINDS = ("bodies", "forces", "fields", "constraints", "events")
 

@@ -3,7 +3,6 @@
 import functools
 import json
 import math
-import os
 import signal
 import sys
 import threading
@@ -11,10 +10,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from .._compiling import silence
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
         report = Report(as_json, quiet)
         signals: list[int] = []
         try:
-            with _heard(signals), _warnings(report):
+            with _heard(signals), _warnings(report), silence(quiet or as_json):
                 code = function(report, **arguments)
         except click.ClickException:
             raise
@@ -99,19 +99,10 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
 
 
 def start_jax() -> None:
-    """Double precision, and compiled programs kept for the next time."""
-    cache = cache_folder()
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.01")
-    # Errors raised from inside of programs keep them out of the cache; difmbs looks at their results itself.
-    os.environ.setdefault("EQX_ON_ERROR", "nan")
+    """Double precision."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-
-
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difmbs"
 
 
 def in_background(work: Callable[[], T]) -> T:
