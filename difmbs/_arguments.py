@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optimistix
 
+from ._compiling import called
 from ._errors import SimulationError
 from ._parameters import Path, as_array, is_numbers, show
 from ._types import Params
@@ -71,6 +72,7 @@ def check_whole(name: str, value: Any) -> int:
 
 
 def check_system(function: str, system: Any) -> None:
+    called()
     if not isinstance(system, System):
         raise SimulationError(f"{function} takes a System, got {type(system).__name__}. Call model.assemble() first.")
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._compiling import called
 from ._coupling import couple
 from ._errors import ModelError, ParameterError
 from ._groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
@@ -38,6 +39,7 @@ class Record:
 
 def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
     """The system of some records."""
+    called()
     records = _all_measured(records, gravity)
     system = _build(records, sensors, gravity)
     for record in records:

@@ -20,6 +20,7 @@ from ._arguments import (
     warn_of_single_precision,
     with_numbers,
 )
+from ._compiling import called
 from ._integrate import Adaptive, Fixed, Grid
 from ._parameters import Path
 from ._status import Status
@@ -95,6 +96,7 @@ def method_of(
     max_steps: int,
 ) -> Fixed | Adaptive:
     """The time loop from t0 to t1, with fixed steps `dt` if that is given; `span`: t0, t1, dt."""
+    called()
     t0, t1, dt = span
     if dt is None:
         return Adaptive(step, _controller(*tolerances, t0, t1), t0, t1, times, max_steps)

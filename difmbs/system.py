@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from . import _cache, _compiling
 from . import _copies as _copies
 from ._errors import ParameterError, counted, did_you_mean
 from ._frames import Marker
@@ -20,6 +21,10 @@ from ._shown import listed, of_arrays
 from ._storage import by_component
 from ._structure import Element, Home, Part, Structure
 from ._types import Params, Vector
+
+# There are no programs before there is a system.
+_cache.switch_on()
+_compiling.watch()
 
 _KINDS = ("bodies", "forces", "fields", "constraints", "events")
 

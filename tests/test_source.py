@@ -16,6 +16,8 @@ PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
     {
+        "_cache",
+        "_compiling",
         "_late",
         "_unchecked",
         "_storage",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ._running import Report, cache_folder, command, installed, start_jax
+from ._running import Report, command, installed, start_jax
 
 _PACKAGES = ("difmbs", "jax", "jaxlib", "diffrax", "equinox", "lineax", "optimistix", "optax", "numpy", "scipy")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w.,\s-]*)\])?[^;]*(?:;(.*))?")
@@ -22,6 +22,8 @@ def doctor(report: Report) -> int:
     start_jax()
     import jax
 
+    from .._cache import used
+
     found = {
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -30,7 +32,7 @@ def doctor(report: Report) -> int:
         "devices": [str(device) for device in jax.devices()],
         "cores": os.cpu_count(),
         "double_precision": bool(jax.numpy.zeros(()).dtype == "float64"),
-        "cache": os.environ.get("JAX_COMPILATION_CACHE_DIR", str(cache_folder())),
+        "cache": used() or "none",
     }
     for key, value in found.items():
         report.say(f"{key}: {_said(value)}")

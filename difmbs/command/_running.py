@@ -4,7 +4,6 @@ import contextlib
 import functools
 import json
 import math
-import os
 import signal
 import sys
 import threading
@@ -12,10 +11,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from .._compiling import silence
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ def _ended(work: Callable[[], int], report: Report, debug: bool) -> int:
     """The exit code; what goes wrong is said in one sentence."""
     signals: list[int] = []
     try:
-        with _heard(signals), _warnings(report):
+        with _heard(signals), _warnings(report), silence(report.quiet or report.as_json):
             return work()
     except (click.ClickException, BrokenPipeError):
         raise
@@ -122,19 +122,10 @@ def _unread() -> int:
 
 
 def start_jax() -> None:
-    """Double precision, and compiled programs kept for the next time."""
-    cache = cache_folder()
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.01")
-    # Errors raised from inside of programs keep them out of the cache; difmbs looks at their results itself.
-    os.environ.setdefault("EQX_ON_ERROR", "nan")
+    """Double precision."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-
-
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difmbs"
 
 
 def in_background(work: Callable[[], T]) -> T:

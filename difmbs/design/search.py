@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._arguments import check_number, check_system, check_times, check_whole, output_times, tolerances
+from .._compiling import silence
 from .._errors import FileError, ParameterError, SimulationError
 from .._parameters import flatten, show
 from ..identification.pose import scaling_of
@@ -63,7 +64,8 @@ def optimize(
     search.most, search.tolerance = check_whole("max_iterations", max_iterations), _checked(tolerance)
     search.lines = Lines(search.unknowns.names, progress, "objective", watch)
     search.log = Log(folder, search.task, search.unknowns, resume)
-    return search.run(check_whole("starts", starts), seed)
+    with silence(progress is False):
+        return search.run(check_whole("starts", starts), seed)
 
 
 def posed_search(

@@ -13,6 +13,7 @@ import numpy as np
 import optax
 
 from .._arguments import check_system, check_whole, tolerances
+from .._compiling import silence
 from .._errors import ParameterError, SimulationError, did_you_mean
 from .._parameters import show
 from ..system import System
@@ -74,10 +75,11 @@ def identify(
         raise ParameterError(f"segments and {other} cannot be combined: leave one of them out.")
     if optimizer is not None and (folder is not None or resume):
         raise ParameterError("with an optimizer nothing is kept on the disk: leave out folder and resume.")
-    posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
-    lines = Lines(posed.unknowns.names, progress, watch=watch)
-    search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
-    return search.run(starts, seed, optimizer, resume)
+    with silence(progress is False):
+        posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
+        lines = Lines(posed.unknowns.names, progress, watch=watch)
+        search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
+        return search.run(starts, seed, optimizer, resume)
 
 
 def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss="linear", segments=1) -> Posed:
