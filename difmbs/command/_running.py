@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import math
+import os
 import signal
 import sys
 import threading
