@@ -10,6 +10,7 @@ import pytest
 import scipy.optimize
 
 import difmbs as mbs
+from difmbs.identification.inputs import with_inputs
 
 from .interrupts import interrupted_at
 
@@ -189,6 +190,23 @@ def test_recorded_inputs():
     wanted = {"spring.stiffness": mbs.Positive(50.0), "spring.damping": mbs.Positive(1.0)}
     fit = mbs.identify(system, runs, wanted, dt=0.0125, progress=False)
     assert_found(fit, {"spring.stiffness": 70.0, "spring.damping": 2.0}, tolerance=1e-8)
+
+
+def test_a_recorded_input_may_be_smooth_where_the_models_function_is_not():
+    models = []
+    for function in (mbs.Piecewise((0, 1), (0, 0)), mbs.Piecewise((0, 0.3, 1), (0, 2, 3), smooth=True)):
+        model = mbs.Model()
+        mass = model.add("mass", mbs.Mass1D(2.0))
+        model.add("other", mbs.CoordinateLoad(1.0), on=mass.coordinate(0))
+        model.add("drive", mbs.CoordinateLoad(function), on=mass.coordinate(0))
+        models.append(model.assemble())
+    smooth = mbs.Piecewise((0, 0.3, 1), (0, 2, 3), smooth=True)
+    system, points = with_inputs("", models[0], {"drive.load": smooth})
+    driven = system.with_values({path: jnp.asarray(x) for path, x in points.items()})
+    ends = [mbs.simulate(s, t1=1.0, dt=0.1)["mass.position"][-1, 0] for s in (driven, models[1])]
+    assert ends[0] == ends[1]
+    linear, _ = with_inputs("", models[0], {"drive.load": mbs.Piecewise((0, 1), (0, 0))})
+    assert linear.structure == models[0].structure != system.structure
 
 
 def test_noise_is_estimated():

@@ -29,7 +29,7 @@ LEVELS = [
         "linalg",
     },
     {"_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
-    {"_frames"},
+    {"_frames", "_units"},
     {"bodies", "connectors", "sensors", "event", "piecewise"},
     {"_groups", "_markers"},
     {"_structure"},

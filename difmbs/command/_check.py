@@ -23,7 +23,7 @@ def check(report: Report, file: str, allow_outside: bool) -> int:
 
     kind, unknowns = kind_of(file), {}
     if kind == "model":
-        described = read_model(file)
+        described = read_model(file, allow_outside=allow_outside)
         system = described.assemble()
     else:
         load, summary = (load_fit, _identify.summary) if kind == "fit" else (load_design, _optimize.summary)

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from .._simulate import simulate
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Final, LargestSize, Limit, Maximum, Mean, entries_of, name_of
+from ..identification import units
 from ..solution import Solution
-from . import search, units
+from . import search
 from .about import facts, model_facts, settings_in_words, versions
 from .drawing import FIT, QUIET, Drawing, chosen, label, line, new_figure, style
 from .fit_page import Section, checklist

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from ..identification import units
 from ..identification.fit import Fit
 from ..identification.identifiability import RANK
-from . import units
 from .drawing import DATA, QUIET, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, cell, figure, items, join, note, paragraph, table
 from .numbers import Number, count, listed, measured, short

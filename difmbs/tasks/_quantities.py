@@ -20,11 +20,11 @@ from ..design.objectives import (
     SmoothMaximum,
 )
 from ..files import Document, said_of_item
+from ..files import _fields as fields
+from ..files._fields import check_fields
 from ..identification.experiments import output_shape
 from ..outputs import component_of
 from ..system import System
-from . import _fields as fields
-from ._fields import check_fields
 
 _QUANTITIES: Mapping[str, type[AbstractQuantity]] = {
     "final": Final,
