@@ -184,7 +184,7 @@ def _remarks(fit: Fit) -> list[str]:
     if upper.size > 1 and upper.max(initial=0) > 0:
         i, j = np.unravel_index(np.argmax(upper), upper.shape)
         lines.append(f"largest correlation: {correlations[i, j]:+.3f} between {fit.names[i]} and {fit.names[j]}")
-    lines.append(str(fit.identifiability))
+    lines += [str(fit.identifiability), *fit.posed.remarks]
     for name, noise in fit.noise.items():
         lines.append(f"noise of '{name}': {noise:.4g} (estimated)")
     for r in fit.residuals:

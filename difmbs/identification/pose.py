@@ -16,6 +16,7 @@ from .inputs import with_inputs
 from .pieces import Cuts, cut
 from .problem import Group, Place, Problem, Scaling
 from .programs import CHANNEL_PARAMETERS, AbstractProgram, Motion, Settings
+from .steps import with_steps
 from .units import check_unit
 from .unknowns import Target, Unknowns, changed, resolve
 
@@ -41,6 +42,8 @@ class Posed:
     segments: int
     cuts: tuple[Cuts | None, ...]
     """Of each group, where its time series are cut."""
+    remarks: tuple[str, ...] = ()
+    """What was chosen for the user."""
 
     def first_noise(self) -> dict[str, float]:
         """Where the noise is not known, as if there were nothing else in the data."""
@@ -94,11 +97,14 @@ def pose(
     found = resolve(unknowns, params | sensors, tuple(e.name for e in fitted))
     _check_outputs(system, experiments)
     builder = _Builder(system, params, sensors, found, settings)
+    start = jnp.asarray(floats(found.start))
     groups, places = builder.groups(fitted, found.targets)
+    groups, remarks = with_steps(groups, fitted, start)
     # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the
     # model.
     common = tuple(_with_slots(t, t.slots[0]) for t in found.targets if len(set(t.slots)) == 1)
     validation, held_out_places = builder.groups(held_out, common)
+    validation, of_validation = with_steps(validation, held_out, start)
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
     scaling = scaling_of(found)
@@ -117,6 +123,7 @@ def pose(
         estimated,
         segments,
         _cuts(system, groups, fitted, segments),
+        (*remarks, *of_validation),
     )
     check_samples(posed, fitted)
     return posed

@@ -51,6 +51,11 @@ class Lines:
         else:
             self._print(line)
 
+    def say(self, text: str) -> None:
+        """Something that is no iteration."""
+        if self._write is not None:
+            self._write(text)
+
     def end(self, status: str) -> None:
         if self._skipped is not None:
             self._print(self._skipped)

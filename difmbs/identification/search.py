@@ -19,13 +19,14 @@ from ..system import System
 from . import levenberg_marquardt as lm
 from .descent import descended
 from .experiments import AbstractExperiment
+from .failures import why_not
 from .fit import Fit, Iteration
 from .identifiability import Identifiability, analyse
 from .joining import Joining
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
-from .programs import Settings, Vibration
+from .programs import Settings
 from .progress import Lines, Progress, Watch
 from .starts import Tried, best_start
 from .store import Stored, fingerprint, restored, store
@@ -116,6 +117,8 @@ class Search:
         problem = posed.problem(noise)
         z, free = posed.start, np.ones(len(posed.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
+        for remark in posed.remarks:
+            self.lines.say(remark)
         try:
             if resume:
                 stored = restored(self.folder, self.of, state)
@@ -217,7 +220,7 @@ class Search:
 
 def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
     if not np.isfinite(float(state.chi2)):
-        raise SimulationError(_why(posed, problem))
+        raise SimulationError(why_not(posed, problem))
     lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(posed.unknowns.names)]
     idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
     if idle:
@@ -225,38 +228,6 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
             f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure "
             "something that it acts on."
         )
-
-
-def _why(posed: Posed, problem: Problem) -> str:
-    """Which experiment could not be simulated with the start values."""
-    values = jnp.asarray(problem.scaling.values(posed.start))
-    for group in problem.groups:
-        predicted = group.predict(values)
-        for row, member in enumerate(group.members):
-            for channel, x in predicted.items():
-                missing = ~np.isfinite(np.asarray(x[row]))
-                if np.any(missing & (np.asarray(group.weights[channel][row]) > 0)):
-                    at = int(np.argwhere(missing)[0][0])
-                    name = posed.experiments[member].name
-                    return (
-                        f"with the start values, experiment '{name}' cannot be predicted from sample {at} of "
-                        f"'{channel}' on: {_reason(group.only(row), values)} Or start elsewhere."
-                    )
-    why = (
-        ": two natural frequencies are the same"
-        if any(isinstance(g.program, Vibration) for g in problem.groups)
-        else ""
-    )
-    return f"the derivatives are not finite with the start values{why}. Start elsewhere."
-
-
-def _reason(alone: Group, values: Any) -> str:
-    """Why one experiment cannot be predicted, in the words of `simulate`."""
-    try:
-        alone.each(values, lambda system, loads, _: alone.program.raise_if_failed(system, loads))
-    except SimulationError as error:
-        return f"the simulation {error}" if str(error).startswith("stopped") else str(error)
-    return "it is not a finite number there."
 
 
 def finished(
