@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -61,8 +62,13 @@ def test_identify(folder):
         "spring.stiffness",
         "converged after",
         "written: fit/state.npz",
+        "R^2 98.60 %",
     ):
         assert part in result.stdout
+    verdict = "The numbers can be believed: nothing speaks against the model, the data or the search."
+    assert result.stdout.splitlines()[-1] == verdict
+    assert f'verdict = "good"\nverdict_sentence = "{verdict}"\n' in Path("fit/parameters.toml").read_text()
+    assert verdict in Path("fit/report.html").read_text()
     assert sorted(p.name for p in Path("fit").iterdir()) == sorted([*NUMERIC, ".lock", "report.html", "state.npz"])
     # Truth: 800 and 8.
     table = mbs.read_table("fit/covariance.csv")
@@ -88,6 +94,11 @@ def test_identify(folder):
     assert said["values"]["spring.stiffness"] == float(fitted["stiffness"])
     assert said["standard_errors"]["spring.damping"] == pytest.approx(errors["spring.damping"], rel=1e-12)
     assert said["gradient_error"] < 1e-5
+    assert (said["verdict"], said["verdict_sentence"], said["error_factor"]) == ("good", verdict, 1)
+    measured = predictions.column("height measured")
+    explained = 1 - np.sum(residuals**2) / np.sum((measured - np.mean(measured)) ** 2)
+    assert said["residuals"][0]["r_squared"] == pytest.approx(explained, rel=1e-12)
+    assert said["residuals"][0]["r_squared"] == pytest.approx(0.9860, abs=1e-4)
     same = [name for name in NUMERIC if name != "manifest.json"]
     assert numeric("fit", same) == {name: before[name] for name in same}
     assert run("identify", "fit.toml", "--resume", "-q").output == ""
@@ -184,6 +195,13 @@ def test_data_in_other_units(folder, monkeypatch, scale, asked):
     Path("fit.toml").write_text(f"{text}scale = {scale}\n[search]\nmax_iterations = 2\n")
     said = json.loads(run("identify", "fit.toml", "--json", code=5).stdout)
     assert len(said["hints"]) == (asked is not None)
+    written = tomllib.loads(Path("fit/parameters.toml").read_text())
+    assert said["verdict"] == written["verdict"] == "bad"
+    assert "the search was cut off" in said["verdict_sentence"]
+    found = written["parameter"]["spring.stiffness"]
+    ratio = np.sqrt(said["chi2"] / said["degrees_of_freedom"])
+    assert found["scaled_standard_error"] == pytest.approx(ratio * found["standard_error"])
+    assert said["scaled_standard_errors"]["spring.stiffness"] == found["scaled_standard_error"]
     if asked is not None:
         assert asked in said["hints"][0]
     if scale == 1e3:

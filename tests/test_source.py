@@ -17,6 +17,7 @@ SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 LEVELS = [
     {
         "_late",
+        "_numbers",
         "_storage",
         "_copies",
         "_batches",

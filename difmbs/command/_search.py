@@ -66,8 +66,17 @@ def options_of_searches(folder: str) -> Callable[[Any], Any]:
     return add
 
 
-def search(report: Report, task: Any, options: Options, numbers: Callable[[Any], Mapping[str, Any]]) -> int:
-    """Runs a task and writes what it found; returns the exit code. `numbers`: what is said of the result as JSON."""
+def search(
+    report: Report,
+    task: Any,
+    options: Options,
+    numbers: Callable[[Any], Mapping[str, Any]],
+    said_of: Callable[[Any], tuple[str, str]],
+) -> int:
+    """Runs a task and writes what it found; returns the exit code.
+
+    `numbers`: what is said of the result as JSON; `said_of`: for people, first of all and last of all.
+    """
     from ..files import output_folder
     from ..tasks import Folder
 
@@ -86,12 +95,15 @@ def search(report: Report, task: Any, options: Options, numbers: Callable[[Any],
         return _interrupted(report, folder, options, interrupted.number)
     converged = result.status == "converged"
     code = 0 if converged else NOT_CONVERGED
-    report.say(str(result))
+    first, last = said_of(result)
+    report.say(first)
     if error is not None:
         report.say(f"derivatives differ by {error:.2g} from difference quotients")
         code = code if error <= _GRADIENT_ERROR else FAILED_CHECK
     report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
     report.say(f"written: {options.out}/{', '.join(files)}")
+    if last:
+        report.say(last)
     found = {"status": result.status, "values": result.values, "start": result.start, **numbers(result)}
     found |= {} if error is None else {"gradient_error": error}
     if code:

@@ -106,7 +106,7 @@ def other_units(fit: "Fit") -> tuple[str, ...]:
 
 
 def _bad(r: Residuals) -> bool:
-    return not r.fit > 50 or r.rms > 10
+    return not r.r_squared > 0.75 or r.rms > 10
 
 
 @eqx.filter_jit

@@ -5,18 +5,18 @@ import dataclasses
 import numpy as np
 from matplotlib.axes import Axes
 
+from .._numbers import count, listed, short
 from .._simulate import simulate
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Final, LargestSize, Limit, Maximum, Mean, entries_of, name_of
 from ..identification import units
+from ..identification.verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
 from ..solution import Solution
 from . import search
 from .about import facts, model_facts, settings_in_words, versions
 from .drawing import FIT, QUIET, Drawing, chosen, label, line, new_figure, style
 from .fit_page import Section, checklist
 from .markup import Html, cell, figure, join, note, paragraph, section, table, tag
-from .numbers import count, listed, short
-from .verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
 
 _OUTPUTS = 12
 _ENTRIES = 6

@@ -1,10 +1,14 @@
-"""Numbers as text, with as many digits as they deserve."""
+"""Numbers and lists as text, with as many digits as they deserve."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from .markup import Number
+
+class Number(str):
+    """A number as text: aligned to the right in tables."""
+
+    __slots__ = ()
 
 
 def short(x: float, digits: int = 4) -> Number:
@@ -31,6 +35,15 @@ def measured(x: float, error: float) -> Number:
 
 def percent(x: float) -> Number:
     return short(100 * x, 3)
+
+
+def explained(unexplained: float) -> Number:
+    """R^2 in percent, with two digits at least of what it lacks."""
+    lacks = 100 * unexplained
+    if not np.isfinite(lacks) or lacks <= 0:
+        return Number("–" if np.isnan(lacks) else "100")
+    digits = int(np.clip(1 - np.floor(np.log10(lacks)), 2, 8))
+    return Number(f"{100 - lacks:.{digits}f}")
 
 
 def count(number: int, what: str, many: str | None = None) -> str:
