@@ -123,8 +123,7 @@ def test_errors_name_the_remedy_that_fits():
     )
     assert said("max_steps", rtol=1e-9) == (
         "the simulation stopped at t = 0.2: the number of steps reached max_steps, because adaptive steps begin anew "
-        "at each of the 81 points of 'drive.load'. Give dt, the size of fixed steps, for example 0.0125, the "
-        "sampling of 'drive.load'."
+        "at each of the 81 points of 'drive.load'. Give dt, the size of fixed steps, for example 0.0125."
     )
     assert said("non_finite") == "It stopped. With dt = 0.0125 the steps may be too large: give a smaller dt."
     assert said("non_finite", rtol=1e-9) == said("singular") == "It stopped."

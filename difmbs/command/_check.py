@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from . import _identify, _optimize
-from ._running import FAILED_CHECK, Report, command, start_jax
+from ._running import FAILED_CHECK, Report, command, in_background, start_jax
 
 _KINDS = ("bodies", "forces", "constraints", "events")
 _DENSE_UP_TO = 1500
@@ -16,12 +16,14 @@ _DENSE_UP_TO = 1500
 @click.option("--allow-outside", is_flag=True, help="The files it names may lie outside of its folder.")
 @command
 def check(report: Report, file: str, allow_outside: bool) -> int:
-    """Read FILE, a model, a fit or a design, and say what is in it, without simulating it."""
+    """Read FILE, a model, a fit or a design, and say what is in it.
+
+    Of a fit what was measured, beside what the start values predict: one simulation."""
     start_jax()
     from ..files import read_model
     from ..tasks import kind_of, load_design, load_fit
 
-    kind, unknowns = kind_of(file), {}
+    kind, unknowns = kind_of(file), dict[str, Any]()
     if kind == "model":
         described = read_model(file, allow_outside=allow_outside)
         system = described.assemble()
@@ -30,7 +32,20 @@ def check(report: Report, file: str, allow_outside: bool) -> int:
         task = load(file, allow_outside=allow_outside)
         described, system, unknowns = task.model, task.system, {"unknowns": task.unknown_numbers}
         report.say(f"{file} is a {kind} file: {summary(task)}")
+        unknowns |= _data(report, task) if kind == "fit" else {}
     return _check_model(report, described, system, kind == "model", file=file, kind=kind, **unknowns)
+
+
+def _data(report: Report, task: Any) -> dict[str, Any]:
+    """What was measured, beside what the start values predict."""
+    import dataclasses
+
+    from ..identification.overview import overview
+
+    found = in_background(lambda: overview(task.posed))
+    for line in (*task.posed.remarks, *found.lines()):
+        report.say(line)
+    return {"data": dataclasses.asdict(found)}
 
 
 def _check_model(report: Report, described: Any, system: Any, alone: bool, **more: Any) -> int:

@@ -102,8 +102,6 @@ def search(
         code = code if error <= _GRADIENT_ERROR else FAILED_CHECK
     report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
     report.say(f"written: {options.out}/{', '.join(files)}")
-    if last:
-        report.say(last)
     found = {"status": result.status, "values": result.values, "start": result.start, **numbers(result)}
     found |= {} if error is None else {"gradient_error": error}
     if code:
@@ -114,6 +112,8 @@ def search(
             said += ". Raise max_iterations in [search]"
         click.echo(f"{options.name}: {said}.\nresume: {options.to_resume()}", err=True)
         found |= {"error": said, "resume": options.to_resume()}
+    if last:
+        report.say(last)
     where = {"file": options.file, "out": options.out, "files": files, "seconds": seconds}
     report.end(code, **where, **found, evaluations=result.evaluations)
     return code

@@ -10,7 +10,7 @@ from .experiments import AbstractExperiment
 from .pose import Posed
 from .problem import Group, Problem
 from .programs import Motion, Vibration
-from .time_scale import step_of
+from .time_scale import fastest, refined, step_of
 
 
 def why_not(posed: Posed, problem: Problem) -> str:
@@ -42,17 +42,29 @@ def reason(alone: Group, values: Any, experiment: AbstractExperiment) -> str:
         alone.each(values, lambda system, loads, _: alone.program.raise_if_failed(system, loads))
     except SimulationError as error:
         said = f"the simulation {error}" if str(error).startswith("stopped") else str(error)
-        return remedied(said, error, alone.program, experiment)
+        return remedied(said, error, alone.program, experiment, _rate(alone, values, experiment))
     return "it is not a finite number there."
 
 
-def remedied(said: str, error: SimulationError, program: Any, experiment: AbstractExperiment) -> str:
+def _rate(alone: Group, values: Any, experiment: AbstractExperiment) -> float | None:
+    """Of the fastest vibration, where a time step is to be proposed."""
+    if not isinstance(alone.program, Motion) or not experiment.inputs:
+        return None
+    t0 = alone.program.t0
+    return float(alone.each(values, lambda system, *_: np.asarray(fastest(system, t0) or 0.0))[0]) or None
+
+
+def remedied(
+    said: str, error: SimulationError, program: Any, experiment: AbstractExperiment, rate: float | None = None
+) -> str:
+    """The same with what helps where there are inputs; `rate`: of the fastest vibration."""
     if not isinstance(program, Motion) or not experiment.inputs or error.time is None:
         return said
     name, points = max(((name, f.times.size) for name, f in experiment.inputs.items()), key=lambda x: x[1])
     step = step_of(experiment.inputs, program.t0, program.times[-1])
+    step = None if step is None else refined(step, rate)
     if error.status == "max_steps" and program.settings.dt is None:
-        example = "" if step is None else f", for example {step.sampling:.6g}, the sampling of '{step.name}'"
+        example = "" if step is None else f", for example {step.dt:.6g}"
         return (
             f"the simulation stopped at t = {error.time:.6g}: the number of steps reached max_steps, because adaptive "
             f"steps begin anew at each of the {points} points of '{name}'. Give dt, the size of fixed steps{example}."

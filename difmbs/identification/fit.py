@@ -16,8 +16,9 @@ from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
 from .pose import Posed
 from .problem import Problem
-from .profile import gradient_error, other_units, profile
+from .profile import gradient_error, profile
 from .progress import Iteration
+from .questions import asked
 from .uncertainty import Residuals, correlation, far_from_one
 from .verdict import Check, checks, headline
 
@@ -29,8 +30,8 @@ class Fit:
     `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or
     the reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`;
     `noise`: the estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave;
-    `identifiability`; `verdict`: whether the numbers can be believed; `hints`: questions about units where the fit is
-    bad; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
+    `identifiability`; `verdict`: whether the numbers can be believed; `hints`: questions about the data where the fit
+    is bad; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
     `validation`: the residuals of what was only predicted; `tried`: where the search was started several times, the
     results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
@@ -158,8 +159,8 @@ class Fit:
 
     @functools.cached_property
     def hints(self) -> tuple[str, ...]:
-        """Of channels that are fitted badly, which units the data may be in."""
-        return other_units(self)
+        """Questions about the data of channels that are fitted badly: units, zeros, times, inputs."""
+        return asked(self)
 
     @property
     def problem(self) -> Problem:
@@ -223,7 +224,7 @@ def _remarks(fit: Fit) -> list[str]:
         lines.append(f"noise of '{name}': {noise:.4g} (estimated)")
     lines += [_behaviour(r) for r in fit.residuals]
     lines += [f"validation {_behaviour(r)}" for r in fit.validation]
-    return [*lines, *fit.hints]
+    return [*lines, *(f"hint: {hint}" for hint in fit.hints)]
 
 
 def _behaviour(r: Residuals) -> str:

@@ -21,6 +21,7 @@ from .descent import descended
 from .experiments import AbstractExperiment
 from .failures import why_not
 from .fit import Fit, Iteration
+from .hints import Hint, before, of_start, rows, texts
 from .identifiability import Identifiability, analyse
 from .joining import Joining
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
@@ -31,6 +32,9 @@ from .progress import Lines, Progress, Watch
 from .starts import Tried, best_start
 from .store import Stored, fingerprint, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
+
+_REACHABLE = 0.5
+"""Of chi^2 at the start: if the unknowns, linearized, can take away more, there is nothing to ask yet."""
 
 
 def identify(
@@ -117,7 +121,7 @@ class Search:
         problem = posed.problem(noise)
         z, free = posed.start, np.ones(len(posed.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
-        for remark in posed.remarks:
+        for remark in (*posed.remarks, *self._questions(before(posed, jnp.asarray(posed.unknowns.start)))):
             self.lines.say(remark)
         try:
             if resume:
@@ -204,11 +208,24 @@ class Search:
                 if self.folder is not None:
                     store(self.folder, self.of, Stored(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
+                if len(self.history) == 1 and self.tried is None:
+                    self._ask(problem, state)
             found = estimated_noise(self.posed, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):
                 return state, problem, noise
             noise, problem = found, self.posed.problem(found)
             state = lm.begin(problem, state.z)
+
+    def _ask(self, problem: Problem, state: lm.State) -> None:
+        """Questions about the data after the first evaluation, if what is left is not what the unknowns can change."""
+        if float(np.sum(np.asarray(state.g) ** 2)) < _REACHABLE * float(state.chi2):
+            found = rows(self.posed.experiments, problem.groups, self.posed.places, state.predictions)
+            for question in self._questions(of_start(found, self.posed)):
+                self.lines.say(question)
+
+    @staticmethod
+    def _questions(hints: list[Hint]) -> list[str]:
+        return [f"hint: {text}" for text in texts(hints)]
 
     def _noted(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
         values = tuple(problem.scaling.values(np.asarray(z)).tolist())

@@ -72,25 +72,35 @@ def _sampling(function: Piecewise, t0: float, t1: float) -> float | None:
 
 def fastest(system: System, t: float) -> float | None:
     """The largest angular frequency about the start, None if it is not known."""
+    found = rates(system, t)
+    return float(np.max(np.abs(found))) if found.size else None
+
+
+def vibrations(system: System, t: float) -> np.ndarray:
+    """The angular frequencies of what vibrates about the start, not of what creeps."""
+    found = rates(system, t)
+    size = np.abs(found)
+    # Motions without restoring force have eigenvalues that are rounding.
+    return size[(np.abs(found.imag) > np.abs(found.real)) & (size > 1e-6 * size.max(initial=0))]
+
+
+def rates(system: System, t: float) -> np.ndarray:
+    """The eigenvalues of small motions about the start; none where they are not known."""
     if system.structure.velocity_count > _LARGEST:
-        return None
+        return np.zeros(0)
     try:
-        found = rates(linearize(system, t=t))
-    except SimulationError:
-        return None
-    return None if found is None else float(np.max(np.abs(found), initial=0))
+        return _eigenvalues(linearize(system, t=t))
+    except (SimulationError, LinAlgError):
+        return np.zeros(0)
 
 
-def rates(linear: Linearization) -> np.ndarray | None:
-    """The eigenvalues of the motions that constraints leave; None if there are none, or they are not finite."""
+def _eigenvalues(linear: Linearization) -> np.ndarray:
+    """Of the motions that constraints leave."""
     M, K, D, G = (np.asarray(x, float) for x in linear)
     if not all(np.all(np.isfinite(x)) for x in (M, K, D, G)):
-        return None
+        return np.zeros(0)
     free = null_space(G) if len(G) else np.eye(len(M))
     M, K, D = (free.T @ x @ free for x in (M, K, D))
     if not len(M):
-        return None
-    try:
-        return eigvals(np.block([[np.zeros_like(M), np.eye(len(M))], [-solve(M, K), -solve(M, D)]]))
-    except LinAlgError:
-        return None
+        return np.zeros(0)
+    return eigvals(np.block([[np.zeros_like(M), np.eye(len(M))], [-solve(M, K), -solve(M, D)]]))
