@@ -89,7 +89,7 @@ from .identification.unknowns import Free as Free
 from .identification.unknowns import Interval as Interval
 from .identification.unknowns import Positive as Positive
 from .identification.unknowns import Tied as Tied
-from .identification.each import Fits as Fits
+from .identification.fits import Fits as Fits
 from .identification.each import identify_each as identify_each
 from .design.design import Design as Design
 from .design.objectives import Final as Final

@@ -108,8 +108,8 @@ def test_intervals_of_the_squeezer_hold(example):
     )
     assert np.all(fits.status == "converged")
     truth = np.array([SQUEEZER[name] for name in fits.names])
-    off = fits.values / truth - 1
+    off = fits.numbers / truth - 1
     ratio = np.sqrt(np.mean(off**2, axis=0)) / CRAMER_RAO
-    held = np.mean(np.abs(off) <= 1.96 * fits.standard_errors / truth, axis=0)
+    held = np.mean(np.abs(off) <= 1.96 * fits.errors / truth, axis=0)
     assert np.all((ratio >= 0.85) & (ratio <= 1.15)), ratio
     assert np.all(held >= 0.89), held
