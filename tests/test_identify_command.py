@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,9 @@ def test_identify(folder):
         "R^2 98.60 %",
     ):
         assert part in result.stdout
+    number = r"[\d.]+ s"
+    took = rf"^{number}: search {number}, checks and report {number}; {number} of it compiling$"
+    assert re.search(took, result.stdout, re.MULTILINE)
     verdict = "The numbers can be believed: nothing speaks against the model, the data or the search."
     assert result.stdout.splitlines()[-1] == verdict
     assert f'verdict = "good"\nverdict_sentence = "{verdict}"\n' in Path("fit/parameters.toml").read_text()
@@ -89,11 +93,15 @@ def test_identify(folder):
         in run("identify", "fit.toml", code=2).stderr
     )
     assert numeric("fit") == before
+    begun = time.perf_counter()
     said = json.loads(run("identify", "fit.toml", "--json", "--force", "--check-gradient").stdout)
     assert said["exit_code"] == 0
     assert said["values"]["spring.stiffness"] == float(fitted["stiffness"])
     assert said["standard_errors"]["spring.damping"] == pytest.approx(errors["spring.damping"], rel=1e-12)
     assert said["gradient_error"] < 1e-5
+    seconds = said["seconds"]
+    assert seconds["search"] + seconds["after"] <= seconds["all"] <= time.perf_counter() - begun
+    assert 0 <= seconds["compile"] <= seconds["search"] + seconds["after"]
     assert (said["verdict"], said["verdict_sentence"], said["error_factor"]) == ("good", verdict, 1)
     measured = predictions.column("height measured")
     explained = 1 - np.sum(residuals**2) / np.sum((measured - np.mean(measured)) ** 2)
@@ -411,6 +419,14 @@ def test_work_that_is_finished_at_the_last_moment(monkeypatch):
         in_background(fails)
     monkeypatch.setattr("difmbs.command._running.Future", Late)
     assert in_background(lambda: 3) == 3
+
+
+def test_what_takes_long_is_said_once(monkeypatch):
+    monkeypatch.setattr("difmbs.command._running._PATIENCE", 0.05)
+    said = []
+    assert in_background(lambda: time.sleep(0.5) or 3, lambda: said.append("checking")) == 3
+    assert in_background(lambda: 4, lambda: said.append("nothing")) == 4
+    assert said == ["checking"]
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.slow)])

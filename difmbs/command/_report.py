@@ -22,7 +22,8 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
         raise click.UsageError(f"there is no folder '{folder}'.")
     with output_folder(folder, force=True) as path:
         result = in_background(lambda: stored(path, allow_outside=allow_outside))
-        in_background(lambda: write_page(result, path / "report.html", force=True))
+        note = lambda: report.note("checking the results and writing the report ...")
+        in_background(lambda: write_page(result, path / "report.html", force=True), note)
     report.say(f"written: {folder}/report.html ({result.status})")
     report.end(0, folder=folder, status=result.status, files=["report.html"])
     return 0
