@@ -113,7 +113,7 @@ def test_identify(folder):
     assert numeric("fit", same) == {name: before[name] for name in same}
 
     Path("fit/report.html").unlink()
-    assert "written: fit/report.html (converged)" in run("report", "fit").stdout
+    assert run("report", "fit").stdout == f"written: fit/report.html (converged)\n{verdict}\n"
     assert Path("fit/report.html").exists()
     Path("model.toml").write_text(Path("model.toml").read_text().replace("mass = 2.0", "mass = 2.5"))
     for command in (("identify", "fit.toml", "--resume"), ("report", "fit")):

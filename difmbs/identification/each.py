@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._arguments import check_whole
@@ -12,9 +13,13 @@ from ..system import System
 from .batches import Batches
 from .experiments import AbstractExperiment
 from .fits import Fits, collected
+from .hints import before, texts
 from .pose import Posed, check_samples
 from .progress import Console, Progress
 from .search import posed_problem
+
+_MOST_HINTS = 3
+"""Questions about the data of many experiments are mostly the same one."""
 
 
 def identify_each(
@@ -49,7 +54,7 @@ def identify_each(
     posed = posed_problem(system, list(experiments), unknowns, dt, solver, rtol, atol, max_steps, loss)
     _check(posed)
     console = Console(progress)
-    for remark in posed.remarks:
+    for remark in (*posed.remarks, *texts(before(posed, jnp.asarray(posed.unknowns.start)))[:_MOST_HINTS]):
         console.say(remark)
     batches = Batches(posed, check_whole("max_iterations", max_iterations), folder)
     if resume:

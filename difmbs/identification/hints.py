@@ -41,7 +41,7 @@ _CONSTANT = 5
 """An offset is so many times as large as what it varies by, and as the noise."""
 _SLOW = 0.05
 """Samples that are closer than this [s] are not taken for samples at milliseconds."""
-_SHORT = 0.1
+_SHORT = 0.02
 """Records that are longer than this [s] are not taken for records whose times were divided by a thousand."""
 _WITHIN = 20
 """A record is to last a part of so many of the fastest period at least."""
