@@ -27,6 +27,7 @@ from .connectors.spring_damper import SpringDamper as SpringDamper
 from .connectors.loads import Torque as Torque
 from .connectors._connector import exudyn_function as exudyn_function
 from .event import Event as Event
+from .files import Column as Column
 from .files import Result as Result
 from .files import SimulationSettings as SimulationSettings
 from .files import Table as Table
@@ -77,7 +78,7 @@ from .statics import Equilibrium as Equilibrium
 from .statics import static_equilibrium as static_equilibrium
 from .system import ConstraintLevels as ConstraintLevels
 from .system import System as System
-from .identification.experiments import Channel as Channel
+from .identification.channels import Channel as Channel
 from .identification.experiments import Experiment as Experiment
 from .identification.experiments import ModalTest as ModalTest
 from .identification.experiments import StaticTest as StaticTest
@@ -88,7 +89,7 @@ from .identification.unknowns import Free as Free
 from .identification.unknowns import Interval as Interval
 from .identification.unknowns import Positive as Positive
 from .identification.unknowns import Tied as Tied
-from .identification.each import Fits as Fits
+from .identification.fits import Fits as Fits
 from .identification.each import identify_each as identify_each
 from .design.design import Design as Design
 from .design.objectives import Final as Final

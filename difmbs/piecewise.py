@@ -44,9 +44,12 @@ class Piecewise(eqx.Module):
 
     def __call__(self, t: Any) -> Any:
         times, last = self.times, self.times.size - 1
-        i = jnp.clip(jnp.searchsorted(times, t, side="right", method="scan_unrolled") - 1, 0, last - 1)
+        # A time that is that of a point but for rounding, such as 7 * 0.002, is on the same side of its kink.
+        little = 3 * jnp.finfo(times.dtype).eps * jnp.abs(t)
+        i = jnp.clip(jnp.searchsorted(times, t + little, side="right", method="scan_unrolled") - 1, 0, last - 1)
+        inside = (t + little >= times[0]) & (t - little <= times[-1])
         width = times[i + 1] - times[i]
-        s = (jnp.clip(t, times[0], times[-1]) - times[i]) / width
+        s = (jnp.where(inside, t, jnp.clip(t, times[0], times[-1])) - times[i]) / width
         start, rise = self.values[i], self.values[i + 1] - self.values[i]
         if not self.smooth:
             return start + s * rise

@@ -76,7 +76,11 @@ BAD = {
     "counts": (replaced("instances = [2, 0]", "instances = [2, 0, 1]"), "'net': the numbers of instances differ"),
     "active": (replaced("active = false", "active = 0"), "'slide': active must be True or False, got 0"),
     "piecewise": (replaced("times = [0, 1]", "times = [1, 0]"), "force 'push': Piecewise: times must be .*ascending"),
-    "half a piecewise": (replaced("times = [0, 1], ", ""), r"load_vector: a function of time is .*got"),
+    "half a piecewise": (replaced("times = [0, 1], ", ""), "load_vector: times is missing"),
+    "no piecewise": (
+        replaced("times = [0, 1], values = [[0, 0, 0], [1, 0, 0]], ", ""),
+        r"load_vector: a function of time is .*file = .*got",
+    ),
     "smooth": (replaced("smooth = true", "smooth = 1"), "load_vector: smooth must be true or false, got 1"),
     "function of time": (
         replaced("when = 0.35", "when = { times = [0, 1], values = [0, 1] }"),

@@ -32,6 +32,15 @@ def example(monkeypatch):
     return load
 
 
+@pytest.fixture(autouse=True)
+def asked(monkeypatch):
+    """No fit of an example asks anything about its data, neither on the way nor at its end."""
+    said = []
+    monkeypatch.setattr("difmbs.identification.progress.Lines.say", lambda _, text: said.append(text))
+    yield
+    assert not [text for text in said if text.startswith("hint")]
+
+
 SQUEEZER = {"spring.stiffness": 4530.0, "spring.reference_length": 0.07785, "drive.load_vector[2]": 0.033}
 CRAMER_RAO = np.array([8.9e-4, 2.7e-4, 1.1e-4])
 """Relative standard deviations for 1 mrad of noise, from sensitivities by finite differences of another simulation."""
@@ -41,6 +50,7 @@ def test_squeezer(example):
     squeezer = example("squeezer/fit")
     found = squeezer.fit()
     assert found.status == "converged"
+    assert (found.hints, found.verdict.level) == ((), "good")
     truth = np.array([SQUEEZER[name] for name in found.names])
     errors = np.array(list(found.standard_errors.values()))
     np.testing.assert_allclose(errors / truth, CRAMER_RAO, rtol=0.05)
@@ -60,6 +70,7 @@ def test_three_tests(example):
         alone = three.fit([test])
         assert alone.identifiability.rank == rank < len(alone.names)
     together = three.fit(three.tests())
+    assert together.hints == ()
     assert together.identifiability.full
     truth = np.array([1200.0, 400.0, 2.0, 1.3, 2.0])
     assert np.all(np.abs(together.numbers - truth) < 3 * np.array(list(together.standard_errors.values())))
@@ -97,8 +108,8 @@ def test_intervals_of_the_squeezer_hold(example):
     )
     assert np.all(fits.status == "converged")
     truth = np.array([SQUEEZER[name] for name in fits.names])
-    off = fits.values / truth - 1
+    off = fits.numbers / truth - 1
     ratio = np.sqrt(np.mean(off**2, axis=0)) / CRAMER_RAO
-    held = np.mean(np.abs(off) <= 1.96 * fits.standard_errors / truth, axis=0)
+    held = np.mean(np.abs(off) <= 1.96 * fits.errors / truth, axis=0)
     assert np.all((ratio >= 0.85) & (ratio <= 1.15)), ratio
     assert np.all(held >= 0.89), held

@@ -138,6 +138,103 @@ def test_a_fit_file_says_what_python_would(folder):
     assert fit.search == dict(starts=3, seed=1, loss="huber", max_iterations=7)
 
 
+def as_logger(text):
+    """A table as loggers write them."""
+    names, *rows = text.replace(",", ";").replace(".", ",").splitlines()
+    return "Test 7\n\n" + "\n".join([names, "[ms];mm;;kN", *rows]) + "\n"
+
+
+AS_LOGGER = 'delimiter = ";"\ndecimal = ","\nskip = 2\nunits_row = true\nencoding = "latin-1"\n'
+OF_PYTHON = dict(delimiter=";", decimal=",", skip=2, units_row=True, encoding="latin-1")
+
+
+def test_units_and_tables_of_loggers(folder):
+    run = "time,x_mm,y,force\n0,1,0,5\n100,,0,6\n200,3.5,0,7\n"
+    said = FIT.replace('time = "time"\n', f'time = "time"\n{AS_LOGGER}')
+    # The table says the units itself.
+    said = said.replace('column = "x_mm", scale = 1e-3', 'column = "x_mm"').replace(
+        '["force", "y", "y"]', '["force", "y", "y"], unit = "mm"'
+    )
+    text = FIT.replace('"time"\n', '"time"\ntime_unit = "ms"\n').replace("scale = 1e-3,", 'unit = "mm",')
+    text = text.replace("scale = 2,", 'scale = 2, unit = "kN",').replace('"y", "y"]', '"y", "y"], unit = "mm"')
+    one, other = (
+        mbs.load_fit(folder(fit_toml=fit, run_csv=table) / "fit.toml").experiments[0]
+        for fit, table in ((text, run), (said.replace("scale = 2,", ""), as_logger(run)))
+    )
+    np.testing.assert_allclose(one.times, [0, 0.1, 0.2])
+    np.testing.assert_allclose(one.data["x"], [1e-3, np.nan, 3.5e-3])
+    np.testing.assert_allclose(one.data["place"][:, 0], [5e-3, 6e-3, 7e-3])
+    np.testing.assert_allclose(one.inputs["drive.load"].values, [1e4, 1.2e4, 1.4e4])
+    np.testing.assert_array_equal(other.inputs["drive.load"].values, [5e3, 6e3, 7e3])
+    path = folder(run_csv=as_logger(run)) / "run.csv"
+    channels = {"x": mbs.Channel(column="x_mm", missing=True), "place": mbs.Channel(column=("force",) * 3, unit="mm")}
+    inputs = {"drive.load": mbs.Column("force", smooth=True)}
+    third = mbs.Experiment.from_csv(path, channels, time="time", inputs=inputs, **OF_PYTHON)
+    for read in (other, third):
+        np.testing.assert_array_equal(read.times, one.times)
+        np.testing.assert_array_equal(read.data["x"], one.data["x"])
+        assert read.channels["x"].unit == "mm"
+        np.testing.assert_array_equal(read.inputs["drive.load"].times, one.times)
+    np.testing.assert_array_equal(third.inputs["drive.load"].values, [5e3, 6e3, 7e3])
+    scaled = {"drive.load": mbs.Column("force", scale=2, unit="N")}
+    read = mbs.Experiment.from_csv(path, channels, time="time", time_unit="s", inputs=scaled, **OF_PYTHON)
+    np.testing.assert_array_equal(read.inputs["drive.load"].values, [10, 12, 14])
+    np.testing.assert_array_equal(read.times, [0, 100, 200])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"x_mm"', '"x_mm", unit = "furlong"', "there is no unit 'furlong'. Known: m, mm, cm, .*; s, ms.* give scale"),
+        ('"time"\n', '"time"\ntime_unit = "mm"\n', "the times of column 'time' cannot be in mm"),
+        ('"force", scale = 2', '"force", scale = 0', "scale must be a number other than 0, got 0"),
+        ('"mass.position.x", column', '"mass.velocity.x", unit = "mm", column', "mm is a unit of m, .* is in m/s"),
+        ('"force", scale = 2', '"force", delimiter = ";"', "input 'drive.load': there is no 'delimiter'"),
+        ('"time"\n', '"time"\nskip = 9\n', " is empty"),
+        ('"time"\n', '"time"\ndelimiter = "x"\n', "delimiter must be one of"),
+        ('"time"\n', '"time"\nfrom = 0.15\n', "1 samples are from 0.15 to inf s, two are needed. .* from 0 to 0.2 s"),
+    ],
+)
+def test_units_and_windows_that_are_refused(folder, old, new, message):
+    assert old in FIT
+    with pytest.raises(mbs.FileError, match=f"(fit.toml: experiment 'run'|run.csv).*{message}"):
+        mbs.load_fit(folder(fit_toml=FIT.replace(old, new, 1)) / "fit.toml")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ((";mm;", ";V;"), "column 'x_mm' is in 'V' by the row of units: there is no unit 'V'.*Give that column a unit"),
+        ((";mm;", ";m;"), "column 'x_mm' is in 'm' by the row of units. Give a unit, too, because there is a scale"),
+        (("[ms]", "mm"), "the times of column 'time' cannot be in mm"),
+    ],
+)
+def test_rows_of_units_that_do_not_fit(folder, changed, message):
+    table = as_logger(RUN).replace(*changed)
+    text = FIT.replace('time = "time"\n', f'time = "time"\n{AS_LOGGER}')
+    if changed[1] != ";m;":
+        text = text.replace("scale = 1e-3, ", "").replace("scale = 2, ", "")
+    with pytest.raises(mbs.FileError, match=message):
+        mbs.load_fit(folder(fit_toml=text, run_csv=table) / "fit.toml")
+
+
+def test_a_part_of_a_record(folder):
+    text = FIT.replace('"time"\n', '"time"\nfrom = 0.05\nto = 0.2\n').replace("missing = true", "missing = true")
+    read = mbs.load_fit(folder(fit_toml=text) / "fit.toml").experiments[0]
+    np.testing.assert_array_equal(read.times, [0.1, 0.2])
+    np.testing.assert_array_equal(read.data["x"], [np.nan, 3e-3])
+    # What drives the motion is needed from its start on.
+    np.testing.assert_array_equal(read.inputs["drive.load"].times, [0, 0.1, 0.2])
+    noise = mbs.Channel(noise=[1.0, 2.0, 3.0])
+    some = mbs.Experiment([-1, 0, 1], {"x": [1, 2, 3]}, {"x": noise}, window=(0, None))
+    np.testing.assert_array_equal(some.noise("x"), [2, 3])
+    np.testing.assert_array_equal(some.times, [0, 1])
+    with pytest.raises(mbs.ParameterError, match="window must be two times"):
+        mbs.Experiment([0, 1], {"x": [1, 2]}, window=(0, "end"))
+    with pytest.raises(mbs.ParameterError, match=r"the first time -1.0 is before .* window=\(t0, None\)"):
+        mbs.Experiment([-1, 0, 1], {"x": [1, 2, 3]})
+
+
 def test_times_in_milliseconds(folder):
     pushes = "s,ms,push\n0,0,1\n0.5,500,2\n"
     text = FIT.replace("t0 = -0.5", "time_scale = 1e-3").replace(

@@ -4,10 +4,12 @@ import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -62,8 +64,16 @@ def test_identify(folder):
         "spring.stiffness",
         "converged after",
         "written: fit/state.npz",
+        "R^2 98.60 %",
     ):
         assert part in result.stdout
+    number = r"[\d.]+ s"
+    took = rf"^{number}: search {number}, checks and report {number}; {number} of it compiling$"
+    assert re.search(took, result.stdout, re.MULTILINE)
+    verdict = "The numbers can be believed: nothing speaks against the model, the data or the search."
+    assert result.stdout.splitlines()[-1] == verdict
+    assert f'verdict = "good"\nverdict_sentence = "{verdict}"\n' in Path("fit/parameters.toml").read_text()
+    assert verdict in Path("fit/report.html").read_text()
     assert sorted(p.name for p in Path("fit").iterdir()) == sorted([*NUMERIC, ".lock", "report.html", "state.npz"])
     # Truth: 800 and 8.
     table = mbs.read_table("fit/covariance.csv")
@@ -89,18 +99,27 @@ def test_identify(folder):
         in run("identify", "fit.toml", code=2).stderr
     )
     assert numeric("fit") == before
+    begun = time.perf_counter()
     said = json.loads(run("identify", "fit.toml", "--json", "--force", "--check-gradient").stdout)
     assert said["exit_code"] == 0
     assert said["values"]["spring.stiffness"] == float(fitted["stiffness"])
     assert said["standard_errors"]["spring.damping"] == pytest.approx(errors["spring.damping"], rel=1e-12)
     assert said["gradient_error"] < 1e-5
+    seconds = said["seconds"]
+    assert seconds["search"] + seconds["after"] <= seconds["all"] <= time.perf_counter() - begun
+    assert 0 <= seconds["compile"] <= seconds["search"] + seconds["after"]
+    assert (said["verdict"], said["verdict_sentence"], said["error_factor"]) == ("good", verdict, 1)
+    measured = predictions.column("height measured")
+    explained = 1 - np.sum(residuals**2) / np.sum((measured - np.mean(measured)) ** 2)
+    assert said["residuals"][0]["r_squared"] == pytest.approx(explained, rel=1e-12)
+    assert said["residuals"][0]["r_squared"] == pytest.approx(0.9860, abs=1e-4)
     same = [name for name in NUMERIC if name != "manifest.json"]
     assert numeric("fit", same) == {name: before[name] for name in same}
     assert run("identify", "fit.toml", "--resume", "-q").output == ""
     assert numeric("fit", same) == {name: before[name] for name in same}
 
     Path("fit/report.html").unlink()
-    assert "written: fit/report.html (converged)" in run("report", "fit").stdout
+    assert run("report", "fit").stdout == f"written: fit/report.html (converged)\n{verdict}\n"
     assert Path("fit/report.html").exists()
     for file, old, new in (
         ("drop_test.csv", ",0.267535", ",0.267536"),
@@ -117,7 +136,14 @@ def test_identify(folder):
 
 def test_check_says_what_kind_of_file_it_is(folder):
     fit, design = run("check", "fit.toml").stdout, run("check", "design.toml").stdout
-    assert fit.startswith("fit.toml is a fit file: 2 unknowns, 1 experiment, 151 samples\nmodel.toml is a model file: ")
+    assert fit.startswith(
+        "fit.toml is a fit file: 2 unknowns, 1 experiment, 151 samples\n"
+        "drop_test: 151 times from 0 to 1.5 s, 0.01 s apart\n"
+        "  'height': 151 samples from 0.2576 to 0.3003 m, predicted from 0.2302 to 0.3\n"
+        "the model vibrates about the start at 2.516 Hz\n"
+        "model.toml is a model file: "
+    )
+    assert "hint" not in fit
     assert design.startswith("design.toml is a design file: 1 unknown, 1 objective, 1 limit\nmodel.toml is a model f")
     assert "3 degrees of freedom" in fit
     head, first, *rest = Path("drop_test.csv").read_text().splitlines(keepends=True)
@@ -128,6 +154,16 @@ def test_check_says_what_kind_of_file_it_is(folder):
     said = json.loads(run("check", "fit.toml", "--json").stdout)
     assert (said["kind"], said["file"], said["model"]) == ("fit", "fit.toml", "model.toml")
     assert said["unknowns"] == {"spring.stiffness": 500, "spring.damping": 5}
+    (height,) = said["data"]["extents"]
+    assert (height["experiment"], height["name"], height["samples"], height["unit"]) == (
+        "drop_test",
+        "height",
+        151,
+        "m",
+    )
+    assert height["predicted_most"] == pytest.approx(0.3)
+    assert said["data"]["times"][0]["apart"] == pytest.approx(0.01)
+    assert (said["data"]["hints"], said["data"]["failures"]) == ([], [])
     text = Path("fit.toml").read_text()
     Path("fit.toml").write_text(text.replace("column", "colum"))
     assert "there is no 'colum'. Did you mean 'column'" in run("check", "fit.toml", code=3).stderr
@@ -135,6 +171,30 @@ def test_check_says_what_kind_of_file_it_is(folder):
     Path("inner/fit.toml").write_text(text.replace('"model.toml"', '"../model.toml"').replace("drop_t", "../drop_t"))
     assert "is outside of the file's folder" in run("check", "inner/fit.toml", code=3).stderr
     run("check", "inner/fit.toml", "--allow-outside")
+
+
+def test_check_finds_mistakes_in_data_without_a_search(folder):
+    text = Path("fit.toml").read_text()
+    Path("late.toml").write_text(text.replace('time = "t"', 'time = "t"\ntime_scale = 1e3'))
+    begun = time.perf_counter()
+    said = run("check", "late.toml").stdout
+    assert time.perf_counter() - begun < 20
+    assert "'height': 151 samples from 0.2576 to 0.3003 m, not predicted\n" in said
+    assert "not simulated, because the times and the model do not fit together" in said
+    hint = (
+        "hint: drop_test: samples are 10 s apart, and the slowest vibration of the model has a period of 0.3974 s: are "
+    )
+    assert f'{hint}the times in milliseconds? Then they need time_unit = "ms"\n' in said
+    Path("short.toml").write_text(text.replace('time = "t"', 'time = "t"\ntime_unit = "ms"'))
+    said = json.loads(run("check", "short.toml", "--json").stdout)
+    assert "all samples are within 0.0015 s, and the fastest" in said["data"]["hints"][0]
+    Path("mm.toml").write_text(text + "scale = 1e3\n")
+    assert "hint: drop_test, 'height': measured is 1055 times" in run("check", "mm.toml").stdout
+    Path("model.toml").write_text(Path("model.toml").read_text().replace("dt = 0.005", "max_steps = 2"))
+    failed = json.loads(run("check", "fit.toml", "--json").stdout)["data"]
+    assert failed["failures"][0].startswith(
+        "drop_test cannot be predicted from sample 1 of 'height' on: the simulation s"
+    )
 
 
 def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
@@ -186,7 +246,10 @@ def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
         ),
         (1e-3, "predict: in thousands of the SI unit? Then the channel needs scale = 1"),
         (57.0, "predict: in degrees? Then the channel needs scale = 0.99"),
-        (10.0, None),
+        (
+            10.0,
+            "is 2.495 more than predicted, nearly constant (2.495 +- 0.069): a bias, or another zero? Then",
+        ),
     ],
     ids=["millimetres", "kilo", "degrees", "ten"],
 )
@@ -196,9 +259,16 @@ def test_data_in_other_units(folder, monkeypatch, scale, asked):
     text = Path("fit.toml").read_text()
     Path("fit.toml").write_text(f"{text}scale = {scale}\n[search]\nmax_iterations = 2\n")
     said = json.loads(run("identify", "fit.toml", "--json", code=5).stdout)
-    assert len(said["hints"]) == (asked is not None)
-    if asked is not None:
-        assert asked in said["hints"][0]
+    # In kilometres the noise is larger than the data, too.
+    assert len(said["hints"]) == (2 if scale == 1e-3 else 1)
+    assert asked in said["hints"][-1]
+    written = tomllib.loads(Path("fit/parameters.toml").read_text())
+    assert said["verdict"] == written["verdict"] == "bad"
+    assert "the search was cut off" in said["verdict_sentence"]
+    found = written["parameter"]["spring.stiffness"]
+    ratio = np.sqrt(said["chi2"] / said["degrees_of_freedom"])
+    assert found["scaled_standard_error"] == pytest.approx(ratio * found["standard_error"])
+    assert said["scaled_standard_errors"]["spring.stiffness"] == found["scaled_standard_error"]
     if scale == 1e3:
         assert "in millimetres or the like?" in Path("fit/report.html").read_text()
         assert asked in run("identify", "fit.toml", "--force", code=5).stdout
@@ -362,6 +432,14 @@ def test_work_that_is_finished_at_the_last_moment(monkeypatch):
         in_background(fails)
     monkeypatch.setattr("difmbs.command._running.Future", Late)
     assert in_background(lambda: 3) == 3
+
+
+def test_what_takes_long_is_said_once(monkeypatch):
+    monkeypatch.setattr("difmbs.command._running._PATIENCE", 0.05)
+    said = []
+    assert in_background(lambda: time.sleep(0.5) or 3, lambda: said.append("checking")) == 3
+    assert in_background(lambda: 4, lambda: said.append("nothing")) == 4
+    assert said == ["checking"]
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.slow)])

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.image import imread
 
 import difmbs as mbs
+from difmbs._numbers import measured, short
 from difmbs.pages.drawing import Drawing, chosen
-from difmbs.pages.numbers import measured, short
 from difmbs.pages.samples import fitted_samples
 from difmbs.pages.series import autocorrelation, series
 from difmbs.pages.unknowns import correlation
@@ -290,14 +290,33 @@ def test_bounds_noise_of_size_zero_and_no_history(folder):
     bounded = identify(experiment(), unknowns() | {"mass.mass": mbs.Interval(2.5, 2.0, 4.0)})
     page = page_of(bounded, folder, "bounded.html")
     assert page.row("mass.mass")[3] == "–"
-    assert page.row("mass.mass")[7] == "at its lower bound"
+    assert page.row("mass.mass")[-1] == "at its lower bound"
     assert "At a bound ended mass.mass (lower)" in page.said
 
 
 def test_bad_fits_are_not_praised(plain, folder):
     smaller = experiment(noisy(0, 30 * NOISE), noise=NOISE)
-    page = page_of(identify(smaller, unknowns()), folder, "noisy.html")
+    fit = identify(smaller, unknowns())
+    page = page_of(fit, folder, "noisy.html")
     assert "The residuals are larger than the noise that was given" in page.said
+    # The console says the same as the page, as its last line, and neither hides how large the errors may be.
+    sentence = "Do not use these numbers yet: the residuals are larger than the noise that was given."
+    assert str(fit).splitlines()[-1] == fit.verdict.text == sentence
+    assert sentence in page.said
+    factor = np.sqrt(fit.chi2 / fit.degrees_of_freedom)
+    assert fit.error_factor == pytest.approx(factor)
+    assert factor == pytest.approx(30, rel=0.2)
+    scaled = fit.scaled_standard_errors["spring.stiffness"]
+    assert scaled == pytest.approx(factor * fit.standard_errors["spring.stiffness"])
+    assert number(page.row("spring.stiffness")[4]) == pytest.approx(scaled, rel=0.06)
+    columns = str(fit).splitlines()
+    assert columns[0].split()[2:6] == ["+-", "std", "+-", "scaled"]
+    assert float(next(line for line in columns if line.startswith("spring.stiffness")).split()[3]) == pytest.approx(
+        scaled, rel=1e-2
+    )
+    assert f"scaled: standard errors times sqrt(chi^2 / degrees of freedom) = {factor:.3g}" in str(fit)
+    assert (plain.verdict.level, plain.error_factor, fit.verdict.level) == ("good", 1.0, "bad")
+    assert "+- scaled" not in str(plain)
     cut = dataclasses.replace(plain, status="max_iterations")
     assert "The search was cut off" in page_of(cut, folder, "cut.html").said
 

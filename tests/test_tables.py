@@ -1,5 +1,6 @@
 """Tables of numbers: what is read, and what is refused in which words."""
 
+import itertools
 import os
 import re
 
@@ -59,7 +60,7 @@ BAD = {
     "text after comments": ("#\n#\nt,x\n0,1\n1,two\n", "row 5, column 'x': 'two' is not a number"),
     "overflow after comments": ("#\nt,x\n0,1\n1,1e400\n", "row 4, column 'x': the number is too large"),
     "time after comments": ("#\nt,x\n1,1\n0,2\n", "row 4: time 0.0 after 1.0"),
-    "semicolons": ("t;x\n0;1\n1;2\n", "separated by ';'. Separate them by ','"),
+    "semicolons": ("t;x\n0;1\n1;2\n", "separated by ';': read it with delimiter = \";\""),
     "tabs": ("t\tx\n0\t1\n", r"separated by '\\t'"),
     "semicolons below": ("t,x\n0;1\n", "row 2 has 1 cells, but there are 2 columns. Separate columns by ','"),
     "decimal commas": ("t,x\n0,0,1,5\n", "row 2 has 4 cells, but there are 2 columns. Write decimal points"),
@@ -85,8 +86,11 @@ BAD = {
     "two of a name": ("t,x, x\n0,1,2\n", "there are two columns 'x'"),
     "no name": ("t,,x\n0,1,2\n", "column 2 has no name"),
     "NUL": ("t,x\n0,1\0\n", "row 2 has a NUL character"),
-    "not UTF-8": (b"t,x\n0,1\n1,\xff\n", "row 3 is not UTF-8 text"),
-    "UTF-16": (GOOD.encode("utf-16"), "row 1 is not UTF-8 text"),
+    "not UTF-8": (b"t,x\n0,1\n1,\xff\n", "row 3 is not UTF-8 text.*or read it with encoding, such as .latin-1"),
+    "UTF-16": (GOOD.encode("utf-16"), "row 1 is not UTF-8 text.*UTF-16"),
+    "title": ("Run 12\nt,x\n0,1\n", "row 2 has 2 cells, but there are 1 columns. Lines above .* left out with skip"),
+    "title with commas": ("Run 12, dry\nt,x\n0,1\n", "row 2 has no numbers. .*units_row = true.* skip = 1"),
+    "units": ("t,x\ns,mm\n0,1\n", "row 2 has no numbers. A row of units is read with units_row = true"),
     "long line": (b"t,x\n" + b"1" * 1_000_001, "row 2 is longer than 1000000 characters"),
 }
 
@@ -96,6 +100,46 @@ def test_bad_tables(file, content, message):
     path = file(content)
     with pytest.raises(mbs.FileError, match=f"^{path}.*{message.replace('(', '[(]')}"):
         mbs.read_table(path, time="t")
+
+
+LOGGER = 'Logger 7;dry\n\nt;way;note °\n[s];(mm);\n0;1,5;-,5e1\n0,1;"2,5";3\n'
+"""What a logger made for Germans writes."""
+AS_LOGGER = dict(delimiter=";", decimal=",", skip=2, units_row=True, encoding="latin-1")
+
+
+def test_tables_of_loggers_are_read_where_it_is_said_how(file):
+    table = mbs.read_table(file(LOGGER.encode("latin-1")), time="t", **AS_LOGGER)
+    np.testing.assert_array_equal(table.column("way"), [1.5, 2.5])
+    np.testing.assert_array_equal(table.column("note °"), [-5, 3])
+    assert (table.units, table.first) == ({"t": "s", "way": "mm"}, 5)
+    tabs = mbs.read_table(file(GOOD.replace(",", "\t")), time="t", delimiter="\t")
+    np.testing.assert_array_equal(tabs.column("x"), [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (LOGGER.replace("0;1,5", "0;1.5"), {}, "row 5, column 'way': '1.5' is not a number. Leave out decimal"),
+        (LOGGER.replace("0,1;", "0,1;7;"), {}, "row 6 has 4 cells, but there are 3 columns"),
+        (LOGGER.replace("[s];", ""), {}, "row 4, of the units, has 2 cells"),
+        (LOGGER.replace("[s];(mm);\n", ""), {}, "row 4 has numbers, but units_row = true"),
+        (LOGGER, {"decimal": "."}, "row 5, column 'way': '1,5' is not a number.*decimal = \",\""),
+        (LOGGER, {"skip": 0}, "row 2 is empty"),
+        (LOGGER, {"skip": 1}, "row 2 is empty. Lines above the names"),
+        (LOGGER, {"encoding": "utf-8"}, "row 3 is not UTF-8 text"),
+        (LOGGER, {"encoding": "ascii"}, "encoding must be one of 'utf-8', 'latin-1', 'cp1252', got 'ascii'"),
+        (LOGGER, {"delimiter": ","}, "columns and decimals cannot both"),
+        (LOGGER, {"delimiter": "\t"}, "row 3.*separated by ';'|separated by ';'"),
+        (LOGGER, {"delimiter": "x"}, "delimiter must be one of ',', ';', '.t', '|', got 'x'"),
+        (LOGGER, {"skip": -1}, "skip must be a number of lines"),
+        (LOGGER, {"units_row": False}, "row 4 has no numbers. A row of units"),
+        ("a\nb\n", {}, "is empty"),
+    ],
+)
+def test_tables_of_loggers_are_refused_as_strictly(file, content, options, message):
+    path, options = file(content.encode("latin-1")), AS_LOGGER | options
+    with pytest.raises(mbs.FileError, match=f"^{path}.*{message.replace('(', '[(]')}"):
+        mbs.read_table(path, **options)
 
 
 def test_missing_times_columns_and_options(file):
@@ -173,12 +217,19 @@ def test_written_tables_are_read_back_exactly_and_compute_nothing(tmp_path):
 @pytest.mark.parametrize("examples", [300, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_changed_bytes_are_read_or_refused(file, examples):
     @settings(max_examples=examples, deadline=None)
-    @given(data=mutated(GOOD.encode(), b't,"x"\r\n0,1\r\n1,2.5e-3\r\n2,3\r\n', b"\xef\xbb\xbf#a\nt,x\n0,\n1,nan\n"))
+    @given(
+        data=mutated(
+            GOOD.encode(),
+            b't,"x"\r\n0,1\r\n1,2.5e-3\r\n2,3\r\n',
+            b"\xef\xbb\xbf#a\nt,x\n0,\n1,nan\n",
+            b"t;x\ns;[m]\n0,1;2\n1;\n",
+        )
+    )
     def read(data):
         path = file(data)
-        for missing in ("refuse", "drop"):
+        for missing, how in itertools.product(("refuse", "drop"), ({}, AS_LOGGER | {"skip": 0})):
             try:
-                table = mbs.read_table(path, time="t", missing=missing)
+                table = mbs.read_table(path, time="t", missing=missing, **how)
             except mbs.FileError:
                 continue
             assert missing == "drop" or all(np.all(np.isfinite(x)) for x in table.columns.values())

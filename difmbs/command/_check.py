@@ -6,7 +6,7 @@ import click
 
 from .._errors import counted
 from . import _identify, _optimize
-from ._running import FAILED_CHECK, Report, command, start_jax
+from ._running import FAILED_CHECK, Report, command, in_background, start_jax
 
 _KINDS = ("bodies", "forces", "constraints", "events")
 _DENSE_UP_TO = 1500
@@ -19,22 +19,36 @@ _DENSE_UP_TO = 1500
 def check(report: Report, file: str, allow_outside: bool) -> int:
     """Say what is in a file, and whether it is sound.
 
-    FILE is a model, a fit or a design. Nothing is simulated.
+    FILE is a model, a fit or a design. Of a fit it shows what was measured, beside what the start values predict, which
+    takes one simulation.
     """
     start_jax()
     from ..files import read_model
     from ..tasks import kind_of, load_design, load_fit
 
-    kind, unknowns = kind_of(file), {}
+    kind, unknowns = kind_of(file), dict[str, Any]()
     if kind == "model":
-        described = read_model(file)
+        described = read_model(file, allow_outside=allow_outside)
         system = described.assemble()
     else:
         load, summary = (load_fit, _identify.summary) if kind == "fit" else (load_design, _optimize.summary)
         task = load(file, allow_outside=allow_outside)
         described, system, unknowns = task.model, task.system, {"unknowns": task.unknown_numbers}
         report.say(f"{file} is a {kind} file: {summary(task)}")
+        unknowns |= _data(report, task) if kind == "fit" else {}
     return _check_model(report, described, system, kind == "model", file=file, kind=kind, **unknowns)
+
+
+def _data(report: Report, task: Any) -> dict[str, Any]:
+    """What was measured, beside what the start values predict."""
+    import dataclasses
+
+    from ..identification.overview import overview
+
+    found = in_background(lambda: overview(task.posed))
+    for line in (*task.posed.remarks, *found.lines()):
+        report.say(line)
+    return {"data": dataclasses.asdict(found)}
 
 
 def _check_model(report: Report, described: Any, system: Any, alone: bool, **more: Any) -> int:

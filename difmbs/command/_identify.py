@@ -26,7 +26,7 @@ def identify(report: Report, file: str, **given: Any) -> int:
     options = Options("identify", file, **given)
     task = load_fit(file, allow_outside=options.allow_outside)
     report.say(f"{file}: {summary(task)}")
-    return search(report, task, options, _numbers)
+    return search(report, task, options, _numbers, lambda fit: (fit.summary(), fit.verdict.text))
 
 
 def summary(task: Any) -> str:
@@ -44,7 +44,11 @@ def summary(task: Any) -> str:
 def _numbers(fit: Any) -> dict[str, Any]:
     behaviour = lambda rows: [row.numbers() for row in rows]
     return {
+        "verdict": fit.verdict.level,
+        "verdict_sentence": fit.verdict.text,
         "standard_errors": fit.standard_errors,
+        "scaled_standard_errors": fit.scaled_standard_errors,
+        "error_factor": fit.error_factor,
         "intervals": fit.interval(),
         "chi2": fit.chi2,
         "degrees_of_freedom": fit.degrees_of_freedom,

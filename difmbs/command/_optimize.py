@@ -26,7 +26,7 @@ def optimize(report: Report, file: str, **given: Any) -> int:
     options = Options("optimize", file, **given)
     task = load_design(file, allow_outside=options.allow_outside)
     report.say(f"{file}: {summary(task)}")
-    return search(report, task, options, _numbers)
+    return search(report, task, options, _numbers, lambda design: (str(design), ""))
 
 
 def summary(task: Any) -> str:

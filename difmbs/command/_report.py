@@ -18,6 +18,7 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
     from pathlib import Path
 
     from ..files import output_folder
+    from ..identification.fit import Fit
     from ..pages.page import report as write_page
     from ..tasks import stored
 
@@ -27,7 +28,12 @@ def report(report: Report, folder: str, allow_outside: bool) -> int:
         raise click.UsageError(f"there is no folder '{folder}'.")
     with output_folder(folder, force=True) as path:
         result = in_background(lambda: stored(path, allow_outside=allow_outside))
-        in_background(lambda: write_page(result, path / "report.html", force=True))
+        note = lambda: report.note("checking the results and writing the report ...")
+        in_background(lambda: write_page(result, path / "report.html", force=True), note)
     report.say(f"written: {folder}/report.html ({result.status})")
-    report.end(0, folder=folder, status=result.status, files=["report.html"])
+    verdict = {}
+    if isinstance(result, Fit):
+        verdict = {"verdict": result.verdict.level, "verdict_sentence": result.verdict.text}
+        report.say(result.verdict.text)
+    report.end(0, folder=folder, status=result.status, **verdict, files=["report.html"])
     return 0

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -25,6 +26,8 @@ UNREAD = 128 + 13
 """That of programs that SIGPIPE ends."""
 
 _WORKER = "difmbs work"
+_PATIENCE = 2.0
+"""After so many seconds of silence it is said what is being done."""
 
 
 class Interrupted(BaseException):
@@ -61,6 +64,7 @@ class Report:
     def __init__(self, as_json: bool, quiet: bool):
         self.as_json, self.quiet = as_json, quiet
         self.warnings: list[str] = []
+        self.begun = time.perf_counter()
 
     def say(self, text: str) -> None:
         if not (self.as_json or self.quiet):
@@ -70,6 +74,11 @@ class Report:
         self.warnings.append(text)
         if not self.quiet:
             click.echo(f"warning: {text}", err=True)
+
+    def note(self, text: str) -> None:
+        """What is going on, for those who wait."""
+        if not (self.as_json or self.quiet):
+            click.echo(text, err=True)
 
     def end(self, code: int, **result: Any) -> None:
         if self.as_json:
@@ -129,12 +138,13 @@ def start_jax() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-def in_background(work: Callable[[], T]) -> T:
+def in_background(work: Callable[[], T], say: Callable[[], None] | None = None) -> T:
     """The result of work that may be long inside of a compiled program, where no signal is heard.
 
-    It is done in a thread, so that Ctrl-C and SIGTERM end the command at once.
+    It is done in a thread, so that Ctrl-C and SIGTERM end the command at once. `say`: is called if it takes long.
     """
     future: Future[T] = Future()
+    end = time.monotonic() + _PATIENCE
 
     def run() -> None:
         try:
@@ -150,6 +160,9 @@ def in_background(work: Callable[[], T]) -> T:
             # Also where the work has just been finished, or failed with such an error itself.
             if future.done():
                 return future.result()
+            if say is not None and time.monotonic() > end:
+                say()
+                say = None
 
 
 def installed(*packages: str) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shlex
 import signal
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from .._errors import counted
 from ._running import FAILED_CHECK, NOT_CONVERGED, Interrupted, Report, in_background, installed, plain
 from ._simulate import stopwatch
 
+_CHECKS = "comparing derivatives with difference quotients ..."
+_WRITES = "checking and writing the results ..."
 _GRADIENT_ERROR = 1e-3
 """More of it, relative, is not an error of difference quotients."""
 
@@ -62,12 +65,22 @@ def options_of_searches(folder: str) -> Callable[[Any], Any]:
     return add
 
 
-def search(report: Report, task: Any, options: Options, numbers: Callable[[Any], Mapping[str, Any]]) -> int:
-    """Runs a task and writes what it found; returns the exit code. `numbers`: what is said of the result as JSON."""
+def search(
+    report: Report,
+    task: Any,
+    options: Options,
+    numbers: Callable[[Any], Mapping[str, Any]],
+    said_of: Callable[[Any], tuple[str, str]],
+) -> int:
+    """Runs a task and writes what it found; returns the exit code.
+
+    `numbers`: what is said of the result as JSON; `said_of`: for people, first of all and last of all.
+    """
     from ..files import output_folder
     from ..tasks import Folder
 
     folder = Folder(Path(options.out), task, options.starts)
+    say = lambda text: lambda: report.note(text)
     goes_on = options.resume and folder.begun
     try:
         with output_folder(options.out, force=options.force or goes_on):
@@ -75,18 +88,30 @@ def search(report: Report, task: Any, options: Options, numbers: Callable[[Any],
                 folder.clear()
                 if options.resume:
                     report.say(f"there is nothing in {options.out} to go on from: it starts from the beginning")
-            with stopwatch() as seconds:
-                result, error = in_background(lambda: _run(report, task, folder, options, goes_on))
-            files = in_background(lambda: _write(folder, result, options, error))
+            with stopwatch() as searching:
+                result = in_background(lambda: _run(report, task, folder, options, goes_on))
+            with stopwatch() as writing:
+                error = in_background(result.check_gradient, say(_CHECKS)) if options.check_gradient else None
+                files = in_background(lambda: _write(folder, result, options, error), say(_WRITES))
     except Interrupted as interrupted:
         return _interrupted(report, folder, options, interrupted.number)
     converged = result.status == "converged"
     code = 0 if converged else NOT_CONVERGED
-    report.say(str(result))
+    first, last = said_of(result)
+    report.say(first)
     if error is not None:
         report.say(f"derivatives differ by {error:.2g} from difference quotients")
         code = code if error <= _GRADIENT_ERROR else FAILED_CHECK
-    report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
+    seconds = {
+        "all": time.perf_counter() - report.begun,
+        "search": searching["all"],
+        "after": writing["all"],
+        "compile": searching["compile"] + writing["compile"],
+    }
+    report.say(
+        f"{seconds['all']:.1f} s: search {seconds['search']:.1f} s, checks and report {seconds['after']:.1f} s; "
+        f"{seconds['compile']:.1f} s of it compiling"
+    )
     report.say(f"written: {options.out}/{', '.join(files)}")
     found = {"status": result.status, "values": result.values, "start": result.start, **numbers(result)}
     found |= {} if error is None else {"gradient_error": error}
@@ -98,17 +123,16 @@ def search(report: Report, task: Any, options: Options, numbers: Callable[[Any],
             said += ". Raise max_iterations in [search]"
         click.echo(f"{options.name}: {said}.\nresume: {options.to_resume()}", err=True)
         found |= {"error": said, "resume": options.to_resume()}
+    if last:
+        report.say(last)
     where = {"file": options.file, "out": options.out, "files": files, "seconds": seconds}
     report.end(code, **where, **found, evaluations=result.evaluations)
     return code
 
 
-def _run(report: Report, task: Any, folder: Any, options: Options, goes_on: bool) -> tuple[Any, float | None]:
+def _run(report: Report, task: Any, folder: Any, options: Options, goes_on: bool) -> Any:
     silent = report.as_json or report.quiet
-    result = task.run(
-        starts=options.starts, folder=folder.path, resume=goes_on, progress=not silent, watch=folder.watch
-    )
-    return result, result.check_gradient() if options.check_gradient else None
+    return task.run(starts=options.starts, folder=folder.path, resume=goes_on, progress=not silent, watch=folder.watch)
 
 
 def _write(folder: Any, result: Any, options: Options, error: float | None) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from ._inputs import driven, recorded_inputs
 from ._running import STOPPED, Report, command, in_background, installed, plain, start_jax
 
 _MOST_COLUMNS = 1000
@@ -22,10 +23,27 @@ _MOST_COLUMNS = 1000
 @click.argument("model")
 @click.option("--t-end", type=float, help="When it ends [s], instead of what the file says.")
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Such as spring.stiffness=3e3.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE:COLUMN[:UNIT]",
+    help="What drives it, such as profile.offset=ride.csv:road:mm.",
+)
 @click.option("--out", default="run", show_default=True, help="The folder for the results.")
 @click.option("--force", is_flag=True, help="Replace results that are there.")
+@click.option("--allow-outside", is_flag=True, help="The tables that MODEL names may lie outside of its folder.")
 @command
-def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, ...], out: str, force: bool) -> int:
+def simulate(
+    report: Report,
+    model: str,
+    t_end: float | None,
+    given: tuple[str, ...],
+    inputs: tuple[str, ...],
+    out: str,
+    force: bool,
+    allow_outside: bool,
+) -> int:
     """Simulate a model.
 
     MODEL is a .toml file. Writes manifest.json, sensors.csv and solution.npz.
@@ -33,16 +51,20 @@ def simulate(report: Report, model: str, t_end: float | None, given: tuple[str, 
     start_jax()
     from ..files import output_folder, read_model
 
-    described = read_model(model)
+    described = read_model(model, allow_outside=allow_outside)
     settings = _settings(model, described.simulation, t_end)
-    changes = _changes(given)
+    changes, recorded = _changes(given), recorded_inputs(inputs)
     system = _changed(described.assemble(), changes)
+    system, settings, remark = driven(system, settings, recorded)
+    if remark:
+        report.say(remark)
     with output_folder(out, force=force) as folder:
         with stopwatch() as seconds:
             solution, health = in_background(lambda: _run(system, settings))
         message = _message(solution)
         said = {"status": solution.status, "message": message, "stats": solution.stats, "health": _numbers(health)}
-        left_out = _write(folder, solution, described, {"settings": settings.table(), "set": changes, **said}, force)
+        how = {"settings": settings.table(), "set": changes, "inputs": list(inputs), **said}
+        left_out = _write(folder, solution, described, how, force)
     good = int(_reached(solution).sum())
     report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
     report.say(str(health) if health else "nothing was reached")

@@ -1,6 +1,11 @@
 """Files: models, tables of measurements, results; read strictly, written safely."""
 
 from ._changes import changed as changed
+from ._columns import Column as Column
+from ._columns import column_of as column_of
+from ._columns import factor_of as factor_of
+from ._columns import times_of as times_of
+from ._columns import unit_in as unit_in
 from ._elements import KINDS as KINDS
 from ._fingerprint import fingerprint as fingerprint
 from ._kinds import EXPERIMENTS as EXPERIMENTS
@@ -14,6 +19,7 @@ from ._reading import beside as beside
 from ._reading import hash_of as hash_of
 from ._reading import opened as opened
 from ._reading import read_text as read_text
+from ._records import recorded as recorded
 from ._results import Result as Result
 from ._results import load_result as load_result
 from ._results import result_of as result_of

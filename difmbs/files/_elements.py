@@ -18,6 +18,7 @@ from ..bodies import AbstractBody, Ground
 from ..connectors._connector import AbstractConnector
 from ..event import Event
 from ..piecewise import Piecewise
+from ._records import recorded
 
 _OF_CONNECTORS = ("between", "on", "active")
 
@@ -45,8 +46,8 @@ def kind_of(element: Any) -> str | None:
     return next((key for key, kind in KINDS.items() if kind is type(element)), None)
 
 
-def element_from(kind: type, table: Mapping[str, Any]) -> Any:
-    """The element that a table describes, and refuses what it does not know."""
+def element_from(kind: type, table: Mapping[str, Any], path: str = "", allow_outside: bool = False) -> Any:
+    """The element that a table in the file at `path` describes, and refuses what it does not know."""
     specs, options = specs_of(kind), _options(kind)
     functions = [f.name for f in dataclasses.fields(kind) if f.name not in specs and f.name not in options]
     others = [*kind.initial] if issubclass(kind, AbstractBody) else list(_OF_CONNECTORS)
@@ -62,7 +63,8 @@ def element_from(kind: type, table: Mapping[str, Any]) -> Any:
     for field in required:
         if field not in table:
             raise ModelError(f"{field} is missing.")
-    given = {key: _parameter(kind, key, spec, table[key]) for key, spec in specs.items() if key in table}
+    where = path, allow_outside
+    given = {key: _parameter(kind, key, spec, table[key], *where) for key, spec in specs.items() if key in table}
     return kind(**given, **{key: _tuple(table[key]) for key in options if key in table})
 
 
@@ -106,16 +108,17 @@ def _options(kind: type) -> list[str]:
     return [f.name for f in dataclasses.fields(kind) if f.metadata.get("static")]
 
 
-def _parameter(kind: type, key: str, spec: Spec, value: Any) -> Any:
+def _parameter(kind: type, key: str, spec: Spec, value: Any, path: str, allow_outside: bool) -> Any:
     if not isinstance(value, dict):
         return value
     if not spec.of_time or kind is Event:
         raise ModelError(f"{key} must be numbers, got {show(value)}.")
-    if not {"times", "values"} <= set(value) <= {"times", "values", "smooth"}:
-        raise ModelError(f"{key}: a function of time is {{ times = [...], values = [...] }}, got {show(value)}.")
-    if not isinstance(value.get("smooth", False), bool):
-        raise ModelError(f"{key}: smooth must be true or false, got {show(value['smooth'])}.")
-    return Piecewise(**value)
+    if not {"times", "values", "file", "column"} & set(value):
+        raise ModelError(
+            f"{key}: a function of time is {{ times = [...], values = [...] }}, or {{ file = ..., column = ... }}, got "
+            f"{show(value)}."
+        )
+    return recorded(path, value, f"{key}: ", allow_outside=allow_outside)
 
 
 def _tuple(value: Any) -> Any:

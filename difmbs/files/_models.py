@@ -63,9 +63,9 @@ def _as_key(said: str) -> str:
     )
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """The model that a file describes."""
-    return read_model(path).model
+def load(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Model:
+    """The model that a file describes; `allow_outside`: the tables it names may be outside of its folder."""
+    return read_model(path, allow_outside=allow_outside).model
 
 
 def save(
@@ -85,8 +85,8 @@ def save(
         file.write(text.encode())
 
 
-def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model that a file describes, and how it is to be simulated."""
+def read_model(path: str | os.PathLike[str], *, allow_outside: bool = False) -> ModelFile:
+    """The model that a file describes, and how it is to be simulated; `allow_outside` as in `load`."""
     document = read_document(path, "model", ["gravity", "redundant", *KINDS, "sensor", "simulation"])
     content = document.content
     redundant = content.get("redundant", "warn")
@@ -99,7 +99,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     rank = lambda item: 0 if issubclass(KINDS[item[0]], AbstractBody) else 2 if item[0] == "event" else 1
     for key, i, table in sorted(document.in_order(list(KINDS)), key=rank):
         with said_of_item(document, key, i, table):
-            _add(model, KINDS[key], table)
+            _add(model, KINDS[key], table, document.path, allow_outside)
             items[table["name"]] = key, i
     for i, table in enumerate(document.tables("sensor")):
         with said_of_item(document, "sensor", i, table):
@@ -127,10 +127,10 @@ def model_text(model: Model, simulation: SimulationSettings | None = None, redun
     return "\n".join(parts)
 
 
-def _add(model: Model, kind: type, table: Mapping[str, Any]) -> None:
+def _add(model: Model, kind: type, table: Mapping[str, Any], path: str, allow_outside: bool) -> None:
     if "name" not in table:
         raise ModelError("name is missing.")
-    name, element = table["name"], element_from(kind, table)
+    name, element = table["name"], element_from(kind, table, path, allow_outside)
     if isinstance(element, AbstractBody):
         initial = {key: table[key] for key in element.initial if key in table}
         model.add(name, element, **initial)

@@ -75,6 +75,12 @@ class SimulationSettings:
     def __repr__(self) -> str:
         return of_fields(self)
 
+    @property
+    def chooses_steps(self) -> bool:
+        """Whether neither steps nor anything that asks for adaptive ones was given."""
+        names = ("dt", "method", "rtol", "atol")
+        return all(getattr(self, f.name) == f.default for f in dataclasses.fields(self) if f.name in names)
+
     def arguments(self) -> dict[str, Any]:
         """The arguments of `mbs.simulate`."""
         same = {name: getattr(self, name) for name in ("dt", "rtol", "atol", "max_steps")}

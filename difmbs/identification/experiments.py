@@ -1,9 +1,8 @@
 """What was measured: time series, static displacements, frequencies and damping ratios."""
 
 import abc
-import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
@@ -12,37 +11,13 @@ import numpy as np
 
 from .._errors import ParameterError, counted, did_you_mean
 from .._parameters import as_array, is_numbers, show
-from .._shown import listed, of_fields, times
-from ..files import Table, read_table
+from .._shown import listed, times
+from ..files import Column, column_of, read_table, times_of, unit_in
 from ..outputs import Outputs, component_of
 from ..piecewise import Piecewise
 from ..system import System
+from .channels import Channel, in_window, measured
 from .programs import AbstractProgram, Motion, Rest, Settings, Vibration
-
-
-@dataclasses.dataclass(frozen=True)
-class Channel:
-    """How a column of numbers was measured: gain * output(t - delay) + bias, plus noise.
-
-    **Arguments:** `output`: a sensor or output variable, such as "tip" or "spring.force", None: the channel's name;
-    `component`: which entry of it, None: all; `noise`: standard deviation, one number or one for each sample, None: it
-    is estimated; `scale` turns the numbers of the record into SI units; `gain`, `bias` and `delay` [s] of the sensor
-    may be unknowns, by the names "channel.gain" and so on; `missing`: whether samples may be NaN, and do not count
-    then; `column`, or columns for the entries of a vector, of the file that `from_csv` reads, None: the channel's name.
-    """
-
-    output: str | None = None
-    component: int | tuple[int, ...] | None = None
-    noise: Any = dataclasses.field(default=None, kw_only=True)
-    scale: float = dataclasses.field(default=1.0, kw_only=True)
-    gain: float = dataclasses.field(default=1.0, kw_only=True)
-    bias: float = dataclasses.field(default=0.0, kw_only=True)
-    delay: float = dataclasses.field(default=0.0, kw_only=True)
-    missing: bool = dataclasses.field(default=False, kw_only=True)
-    column: str | tuple[str, ...] | None = dataclasses.field(default=None, kw_only=True)
-
-    def __repr__(self) -> str:
-        return of_fields(self)
 
 
 class AbstractExperiment(abc.ABC):
@@ -78,7 +53,7 @@ class AbstractExperiment(abc.ABC):
                 raise ParameterError(f"experiment '{name}': there are no data of channel '{channel}'. "
                                      f"{did_you_mean(channel, data)}")  # fmt: skip
         self.channels = {key: given.get(key, Channel()) for key in data}
-        self.data = {key: _measured(name, key, data[key], channel) for key, channel in self.channels.items()}
+        self.data = {key: measured(name, key, data[key], channel) for key, channel in self.channels.items()}
         self.params = dict(_dotted({} if params is None else params))
         number = as_array(weight)
         if not is_numbers(number) or number.shape != () or not 0 < number < np.inf:
@@ -131,7 +106,7 @@ class Experiment(AbstractExperiment):
     **Arguments:** `times` [s] of the samples, ascending; `data`, `channels`, `params`, `weight`, `validation` as in
     `AbstractExperiment`, with time along the first axis; `inputs`: functions of time that were recorded, by the name of
     the parameter that is one, such as {"drive.load": (times, values)}; `t0`: when the motion starts from the initial
-    state.
+    state; `window`: samples before the first and after the second of these times do not count, None: all do.
     """
 
     def __init__(
@@ -144,6 +119,7 @@ class Experiment(AbstractExperiment):
         params: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
         t0: float = 0.0,
+        window: tuple[float | None, float | None] = (None, None),
         weight: float = 1.0,
         validation: bool = False,
     ):
@@ -154,13 +130,20 @@ class Experiment(AbstractExperiment):
                 f"experiment '{name}': times must be two or more in ascending order, got {show(times)}."
             )
         self.times, self.t0 = np.asarray(ends, float), float(t0)
-        if not self.times[0] >= self.t0:
-            raise ParameterError(f"experiment '{name}': the first time {self.times[0]} is before the start t0 = {t0}.")
         for channel, numbers in self.data.items():
             if len(numbers) != self.times.size:
                 raise ParameterError(
                     f"experiment '{name}': channel '{channel}' has {len(numbers)} samples at {self.times.size} times."
                 )
+        kept = in_window(name, self.times, window)
+        self.channels = {key: how.at(kept) for key, how in self.channels.items()}
+        self.data = {key: numbers[kept] for key, numbers in self.data.items()}
+        self.times = self.times[kept]
+        if not self.times[0] >= self.t0:
+            raise ParameterError(
+                f"experiment '{name}': the first time {self.times[0]} is before the start t0 = {t0}. Let t0 be that "
+                "time, or leave out what is before t0 with window=(t0, None)."
+            )
         self.inputs = {key: _points(name, key, what) for key, what in (inputs or {}).items()}
 
     @classmethod
@@ -171,26 +154,38 @@ class Experiment(AbstractExperiment):
         *,
         time: str = "t",
         time_scale: float = 1.0,
+        time_unit: str | None = None,
         inputs: Mapping[str, Any] | None = None,
+        delimiter: str = ",",
+        decimal: str = ".",
+        skip: int = 0,
+        units_row: bool = False,
+        encoding: str = "utf-8",
         **rest: Any,
     ) -> "Experiment":
         """A motion from a file of comma-separated values.
 
         **Arguments:** `path` of the file, whose first row names the columns; `channels`: how its columns were measured;
-        `time`: the column of times; `time_scale` turns them into seconds; `inputs`: functions of time as in
-        `Experiment`, or the names of their columns; the others as in `Experiment`, which gets the name of the file.
+        `time`: the column of times; `time_scale` and `time_unit` turn them into seconds; `inputs`: functions of time as
+        in `Experiment`, or the names of their columns, or `Column`s, which have a scale and a unit; `delimiter`,
+        `decimal`, `skip`, `units_row`, `encoding`: as in `read_table`; the others as in `Experiment`, which gets the
+        name of the file.
         """
-        table, known = read_table(path, time=time, missing="drop"), {"name": FilePath(path).stem} | rest
+        dialect: Any = dict(delimiter=delimiter, decimal=decimal, skip=skip, units_row=units_row, encoding=encoding)
+        table, known = read_table(path, time=time, missing="drop", **dialect), {"name": FilePath(path).stem} | rest
         scale = as_array(time_scale)
         if not is_numbers(scale) or scale.shape != () or not 0 < scale < np.inf:
             raise ParameterError(f"experiment '{known['name']}': time_scale must be > 0, got {show(time_scale)}.")
-        times = table.column(time) * float(scale)
-        data = {name: column_of(table, how.column or name, how.missing) for name, how in channels.items()}
-        points = {
-            key: (times, column_of(table, what)) if isinstance(what, str) else what
-            for key, what in (inputs or {}).items()
-        }
-        return cls(times, data, channels, inputs=points, **known)
+        times, data, described = times_of(table, time, float(scale), time_unit), {}, {}
+        for name, how in channels.items():
+            column = how.column or name
+            data[name] = column_of(table, column, how.missing)
+            described[name] = how.in_unit(unit_in(table, column, how.scale, how.unit))
+        points = {}
+        for key, what in (inputs or {}).items():
+            what = Column(what) if isinstance(what, str) else what
+            points[key] = what.function(table, times) if isinstance(what, Column) else what
+        return cls(times, data, described, inputs=points, **known)
 
     def program(self, settings, delays):
         channels = tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items())
@@ -297,12 +292,6 @@ class ModalTest(AbstractExperiment):
         return Vibration(channels, self.numbers, self.loaded)
 
 
-def column_of(table: Table, names: str | Sequence[str], missing: bool = False) -> np.ndarray:
-    """A column of a file, or columns as the entries of a vector; `missing`: whether numbers may be."""
-    column = table.column if missing else table.complete_column
-    return column(names) if isinstance(names, str) else np.stack([column(name) for name in names], axis=-1)
-
-
 def output_shape(system: System, output: str) -> tuple[int, ...]:
     """Of an output at one time; refused if the system does not have it."""
     return jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[output], *system.initial_state()).shape
@@ -318,23 +307,6 @@ def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -
         except ParameterError as error:
             raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
     return shapes
-
-
-def _measured(experiment: str, channel: str, numbers: Any, how: Channel) -> np.ndarray:
-    where = f"experiment '{experiment}': channel '{channel}'"
-    if not isinstance(how, Channel):
-        raise ParameterError(f"{where} must be described by mbs.Channel(output), got {show(how)}.")
-    values = as_array(numbers)
-    if not is_numbers(values) or values.ndim == 0:
-        raise ParameterError(f"{where} needs an array of numbers, got {show(numbers)}.")
-    values = np.asarray(values, float) * how.scale
-    bad = ~np.isfinite(values)
-    if np.any(bad) and (not how.missing or np.any(np.isinf(values))):
-        at = np.argwhere(bad)[0].tolist()
-        raise ParameterError(f"{where}: sample {at} is not a finite number. NaN is allowed with Channel(missing=True).")
-    if np.all(bad):
-        raise ParameterError(f"{where} has no sample that is not missing.")
-    return values
 
 
 def _points(experiment: str, key: str, what: Any) -> Piecewise:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from .._errors import ParameterError, did_you_mean
+from .._numbers import explained
 from .._parameters import nest
 from .._shown import limited
 from ..system import System
@@ -16,9 +17,11 @@ from . import levenberg_marquardt as lm
 from .identifiability import Identifiability
 from .pose import Posed
 from .problem import Problem
-from .profile import gradient_error, other_units, profile
+from .profile import gradient_error, profile
 from .progress import Iteration
-from .uncertainty import Residuals, correlation
+from .questions import asked
+from .uncertainty import Residuals, correlation, far_from_one
+from .verdict import Check, checks, headline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +31,10 @@ class Fit:
     `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance`; `status`: "converged", or
     the reason of an early end; `chi2`, the sum of squared residuals in standard deviations; `degrees_of_freedom`;
     `noise`: the estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave;
-    `identifiability`; `hints`: questions about units where the fit is bad; `history`; `evaluations`: so many
-    simulations with derivatives were made; `system` with the values put in; `validation`: the residuals of what was
-    only predicted; `tried`: where the search was started several times, the results, the best one first.
+    `identifiability`; `verdict`: whether the numbers can be believed; `hints`: questions about the data where the fit
+    is bad; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
+    `validation`: the residuals of what was only predicted; `tried`: where the search was started several times, the
+    results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
 
     posed: Posed
@@ -46,6 +50,7 @@ class Fit:
     predicted: tuple[dict[str, np.ndarray], ...]
     predicted_validation: tuple[dict[str, np.ndarray], ...]
     tried: Any = None
+    gradient_errors: dict[int, float] = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +73,19 @@ class Fit:
     def standard_errors(self) -> dict[str, float]:
         """Infinite where the data do not determine an unknown by itself, 0 where it is at a bound."""
         return dict(zip(self.names, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    @property
+    def error_factor(self) -> float:
+        """The root of chi^2 / degrees of freedom where that is far from 1, else 1: so many times larger than said is
+        the noise if the model is right."""
+        if self.posed.loss != "linear" or not far_from_one(self.chi2, self.degrees_of_freedom):
+            return 1.0
+        return float(np.sqrt(self.chi2 / self.degrees_of_freedom))
+
+    @property
+    def scaled_standard_errors(self) -> dict[str, float]:
+        """The standard errors times `error_factor`."""
+        return {name: self.error_factor * error for name, error in self.standard_errors.items()}
 
     @property
     def correlation(self) -> np.ndarray:
@@ -131,12 +149,19 @@ class Fit:
     def check_gradient(self, seed: int = 0) -> float:
         """The difference, relative, between the derivative of all predictions along a random direction and a central
         difference quotient: small if the derivatives are right."""
-        return gradient_error(self, seed)
+        if seed not in self.gradient_errors:
+            self.gradient_errors[seed] = gradient_error(self, seed)
+        return self.gradient_errors[seed]
+
+    @property
+    def verdict(self) -> Check:
+        """Whether the numbers can be believed: its `level` is "good", "doubt" or "bad", its `text` a sentence."""
+        return headline(checks(self))
 
     @functools.cached_property
     def hints(self) -> tuple[str, ...]:
-        """Of channels that are fitted badly, which units the data may be in."""
-        return other_units(self)
+        """Questions about the data of channels that are fitted badly: units, zeros, times, inputs."""
+        return asked(self)
 
     @property
     def problem(self) -> Problem:
@@ -158,12 +183,18 @@ class Fit:
         return limited(str(self))
 
     def __str__(self) -> str:
+        return "\n".join([self.summary(), self.verdict.text])
+
+    def summary(self) -> str:
+        """What it prints, without the verdict."""
         return "\n".join([*_table(self), "", *_remarks(self)])
 
 
 def _table(fit: Fit) -> list[str]:
     width = max(9, *(len(n) for n in fit.names))
-    lines = [f"{'unknown':<{width}}  {'value':>13}  {'+- std':>10}  {'95 % interval':>29}  {'start':>12}"]
+    scaled = fit.error_factor != 1
+    head = f"{'+- std':>10}{'  +- scaled' if scaled else ''}"
+    lines = [f"{'unknown':<{width}}  {'value':>13}  {head}  {'95 % interval':>29}  {'start':>12}"]
     intervals = fit.interval()
     for name in fit.names:
         low, high = intervals[name]
@@ -173,9 +204,8 @@ def _table(fit: Fit) -> list[str]:
             span = "not determined"
         elif name in fit.at_bounds:
             span = f"at its {fit.at_bounds[name]} bound"
-        lines.append(
-            f"{name:<{width}}  {fit.values[name]:>13.7g}  {error:>10.3g}  {span:>29}  {fit.start[name]:>12.6g}"
-        )
+        errors = f"{error:>10.3g}" + (f"  {fit.scaled_standard_errors[name]:>9.3g}" if scaled else "")
+        lines.append(f"{name:<{width}}  {fit.values[name]:>13.7g}  {errors}  {span:>29}  {fit.start[name]:>12.6g}")
     return lines
 
 
@@ -183,23 +213,25 @@ def _remarks(fit: Fit) -> list[str]:
     per = fit.chi2 / max(fit.degrees_of_freedom, 1)
     lines = [f"{fit.status} after {fit.evaluations} simulations with derivatives; "
              f"chi^2 {fit.chi2:.6g} for {fit.degrees_of_freedom} degrees of freedom ({per:.3g} each)"]  # fmt: skip
+    if fit.error_factor != 1:
+        lines.append(
+            f"scaled: standard errors times sqrt(chi^2 / degrees of freedom) = {fit.error_factor:.3g}, as if the noise "
+            "were as large as the residuals"
+        )
     correlations = fit.correlation
     upper = np.triu(np.where(np.isfinite(correlations), np.abs(correlations), 0), 1)
     if upper.size > 1 and upper.max(initial=0) > 0:
         i, j = np.unravel_index(np.argmax(upper), upper.shape)
         lines.append(f"largest correlation: {correlations[i, j]:+.3f} between {fit.names[i]} and {fit.names[j]}")
-    lines.append(str(fit.identifiability))
+    lines += [str(fit.identifiability), *fit.posed.remarks]
     for name, noise in fit.noise.items():
         lines.append(f"noise of '{name}': {noise:.4g} (estimated)")
-    for r in fit.residuals:
-        said = f"; {r.remark}" if r.remark else ""
-        lines.append(
-            f"{r.experiment}, '{r.channel}': {r.count} samples, residuals {r.rms:.3g} standard deviations, "
-            f"{r.fit:.2f} % explained{said}"
-        )
-    for r in fit.validation:
-        lines.append(
-            f"validation {r.experiment}, '{r.channel}': residuals {r.rms:.3g} standard deviations, {r.fit:.2f} % "
-            "explained"
-        )
-    return [*lines, *fit.hints]
+    lines += [_behaviour(r) for r in fit.residuals]
+    lines += [f"validation {_behaviour(r)}" for r in fit.validation]
+    return [*lines, *(f"hint: {hint}" for hint in fit.hints)]
+
+
+def _behaviour(r: Residuals) -> str:
+    share = f", R^2 {explained(r.unexplained)} %" if np.isfinite(r.unexplained) else ""
+    said = f"; {r.remark}" if r.remark else ""
+    return f"{r.experiment}, '{r.channel}': {r.count} samples, residuals {r.rms:.3g} standard deviations{share}{said}"

@@ -203,20 +203,15 @@ def fits_from_each(problem: Problem, starts: Any, most: int) -> State:
 
 @eqx.filter_jit
 def fits_of_each(problem: Problem, data: Any, start: Any, most: int) -> State:
-    """Fits of many sets of data from the same start; `data`: for each group what is to be replaced, with a leading
-    axis.
+    """Fits of many sets of data side by side from the same start; `data`: for each group what is to be replaced, with a
+    leading axis.
     """
 
     def one(data):
         groups = tuple(dataclasses.replace(g, **own) for g, own in zip(problem.groups, data, strict=True))
         return _whole(dataclasses.replace(problem, groups=groups), start, most)
 
-    return lax.map(one, data, batch_size=_together())
-
-
-def _together() -> int:
-    """So many fits run side by side: what caches of processors hold, or what keeps a GPU busy."""
-    return 100 if jax.default_backend() == "cpu" else 10_000
+    return jax.vmap(one)(data)
 
 
 def _whole(problem: Problem, start: Any, most: int) -> State:

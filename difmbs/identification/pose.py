@@ -8,14 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ParameterError, did_you_mean
+from .._errors import ParameterError
 from .._parameters import Path, flatten
-from ..piecewise import Piecewise
 from ..system import System
 from .experiments import AbstractExperiment, StaticTest
+from .inputs import with_inputs
 from .pieces import Cuts, cut
 from .problem import Group, Place, Problem, Scaling
 from .programs import CHANNEL_PARAMETERS, AbstractProgram, Motion, Settings
+from .steps import with_steps
+from .units import check_unit
 from .unknowns import Target, Unknowns, changed, resolve
 
 
@@ -40,6 +42,8 @@ class Posed:
     segments: int
     cuts: tuple[Cuts | None, ...]
     """Of each group, where its time series are cut."""
+    remarks: tuple[str, ...] = ()
+    """What was chosen for the user."""
 
     def first_noise(self) -> dict[str, float]:
         """Where the noise is not known, as if there were nothing else in the data."""
@@ -78,7 +82,8 @@ def pose(
     unknowns: Mapping[str, Any],
     settings: Settings,
     loss: str,
-    segments: int = 1,
+    segments: int,
+    chooses_steps: bool,
 ) -> Posed:
     fitted = tuple(e for e in experiments if not e.validation)
     held_out = tuple(e for e in experiments if e.validation)
@@ -93,11 +98,14 @@ def pose(
     found = resolve(unknowns, params | sensors, tuple(e.name for e in fitted))
     _check_outputs(system, experiments)
     builder = _Builder(system, params, sensors, found, settings)
+    start = jnp.asarray(floats(found.start))
     groups, places = builder.groups(fitted, found.targets)
+    groups, remarks = with_steps(groups, fitted, start) if chooses_steps else (groups, ())
     # What experiments have of their own cannot be known of those that are not fitted: they keep the values of the
     # model.
     common = tuple(_with_slots(t, t.slots[0]) for t in found.targets if len(set(t.slots)) == 1)
     validation, held_out_places = builder.groups(held_out, common)
+    validation, of_validation = with_steps(validation, held_out, start) if chooses_steps else (validation, ())
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
     scaling = scaling_of(found)
@@ -116,6 +124,7 @@ def pose(
         estimated,
         segments,
         _cuts(system, groups, fitted, segments),
+        (*remarks, *of_validation),
     )
     check_samples(posed, fitted)
     return posed
@@ -175,7 +184,7 @@ def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) ->
         asked = (
             type(experiment),
             experiment.samples,
-            *((n, c.output, c.component) for n, c in experiment.channels.items()),
+            *((n, c.output, c.component, c.unit) for n, c in experiment.channels.items()),
         )
         if asked not in known:
             known[asked] = experiment.shapes(system)
@@ -186,6 +195,11 @@ def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) ->
                     f"experiment '{experiment.name}': the data of channel '{name}' have shape {data}, what it measures "
                     f"has shape {shape}. Channel(component=...) chooses an entry."
                 )
+            channel = experiment.channels[name]
+            try:
+                check_unit(system, channel.output or name, channel.unit)
+            except ParameterError as error:
+                raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
 
 
 class _Builder:
@@ -246,7 +260,7 @@ class _Builder:
 
     def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> "_Single":
         where = f"experiment '{experiment.name}': "
-        system, inputs = _with_inputs(where, self.system, experiment.inputs)
+        system, inputs = with_inputs(where, self.system, experiment.inputs)
         params = {**self.params, **inputs, **_of_channels(experiment), **self.unknowns.fixed}
         given = {path: value for path, (value, _) in changed(experiment.params, params, where).items()}
         self._check_conflicts(where, experiment, params, targets)
@@ -342,39 +356,3 @@ def _loads(where: str, experiment: StaticTest, params: Mapping[Path, np.ndarray]
         return np.stack([value, mask.reshape(value.shape)])
 
     return {path: np.stack([chosen(*case[path]) for case in cases]) for path in cases[0]}
-
-
-def _with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) -> tuple[System, dict[Path, np.ndarray]]:
-    """The system with room for as many points as the inputs have, and their parameters."""
-    structure = system.structure
-    points: dict[Path, np.ndarray] = {}
-    for key, function in inputs.items():
-        path = tuple(key.split("."))
-        if (*path, "times") not in structure.homes:
-            known = [
-                ".".join(p[:-1]) for p in structure.homes if p[-1] == "times" and (*p[:-1], "values") in structure.homes
-            ]
-            raise ParameterError(
-                f"{where}'{key}' is not a function given by points: make it one in the model, for example "
-                f"mbs.Piecewise((0, 1), (0, 0)). {did_you_mean(key, known)}"
-            )
-        points[(*path, "times")], points[(*path, "values")] = np.asarray(function.times), np.asarray(function.values)
-    resized = {path: x for path, x in points.items() if structure.homes[path].shape != x.shape}
-    if not resized:
-        return system, points
-    stacks, homes = [list(leaves) for leaves in system.stacks], dict(structure.homes)
-    for path, x in resized.items():
-        (part,) = homes[path].parts
-        stored = system.stacks[part.stack][part.leaf]
-        together = [p for p, home in homes.items() for s in home.parts if (s.stack, s.leaf) == (part.stack, part.leaf)]
-        for other in together:
-            if points.get(other, np.zeros(0)).shape != x.shape:
-                raise ParameterError(
-                    f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(path[:-1])}': give inputs "
-                    "with equally "
-                    "many points for both."
-                )
-        stacks[part.stack][part.leaf] = jnp.zeros((stored.shape[0], *x.shape), stored.dtype)
-        homes[path] = dataclasses.replace(homes[path], shape=x.shape)
-    structure = dataclasses.replace(structure, homes=homes)
-    return System(system.gravity, tuple(tuple(leaves) for leaves in stacks), structure, system.on), points

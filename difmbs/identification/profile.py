@@ -1,4 +1,4 @@
-"""What needs more evaluations after a fit: intervals without linearization, checks of derivatives and of units."""
+"""What needs more evaluations after a fit: intervals without linearization, and checks of derivatives."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,14 @@ import numpy as np
 
 from .._arguments import difference_step
 from . import levenberg_marquardt as lm
-from .noise import rows_of
 from .problem import Problem
-from .uncertainty import Residuals, covariance
+from .uncertainty import covariance
 
 if TYPE_CHECKING:
     from .fit import Fit
 
 _MOST = 60
 """Iterations of one of the fits with an unknown held."""
-_UNITS = (
-    (300, 3000, 1e-3, "in millimetres or the like"),
-    (1 / 3000, 1 / 300, 1e3, "in thousands of the SI unit"),
-    (57.3 / 1.1, 57.3 * 1.1, np.pi / 180, "in degrees"),
-)
-"""Of data that are between so many times as large as predicted: the factor they may need, and what to ask."""
 
 
 def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
@@ -82,32 +75,10 @@ def gradient_error(fit: "Fit", seed: int) -> float:
     return float(jnp.nanmax(jnp.abs(tangent - quotient)) / jnp.nanmax(jnp.abs(tangent)))
 
 
-def other_units(fit: "Fit") -> tuple[str, ...]:
-    """Of each channel that is fitted badly, whether the data may be in other units than those of the model: with the
-    start values, at least their size should be right."""
-    cut_off = fit.status in ("stalled", "max_iterations")
-    bad = {(r.experiment, r.channel) for r in fit.residuals if cut_off or _bad(r)}
-    if not bad:
-        return ()
-    problem, z = fit.problem, jnp.asarray(fit.posed.start)
-    # The program of gradient_error.
-    predictions, _ = _along(problem, z, jnp.zeros_like(z))
-    said = []
-    for place, predicted, measured, weights in rows_of(problem.groups, fit.posed.places, predictions):
-        experiment, counts = fit.posed.experiments[place.experiment], weights > 0
-        if (experiment.name, place.channel) in bad and np.any(predicted[counts]):
-            ratio = float(np.linalg.norm(measured[counts]) / np.linalg.norm(predicted[counts]))
-            for factor, asked in ((factor, asked) for low, high, factor, asked in _UNITS if low <= ratio <= high):
-                scale = factor * experiment.channels[place.channel].scale
-                said.append(
-                    f"{experiment.name}, '{place.channel}': measured is {ratio:.4g} times what the start values "
-                    f"predict: {asked}? Then the channel needs scale = {scale:.6g}"
-                )
-    return tuple(said)
-
-
-def _bad(r: Residuals) -> bool:
-    return not r.fit > 50 or r.rms > 10
+def start_predictions(fit: "Fit") -> Any:
+    """Of all samples with the start values, by the program of `gradient_error`."""
+    z = jnp.asarray(fit.posed.start)
+    return _along(fit.problem, z, jnp.zeros_like(z))[0]
 
 
 @eqx.filter_jit

@@ -25,20 +25,39 @@ class Iteration:
     seconds: float
 
 
-class Lines:
-    """Shows iterations. `progress`: a function of a line; True: standard error; None: that only on a terminal.
+class Console:
+    """Where lines of text go. `progress`: a function of a line; True: standard error; None: that only on a terminal."""
 
-    `watch` is given each iteration itself.
-    """
-
-    def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2", watch: Watch = None):
+    def __init__(self, progress: Progress):
         on_terminal = sys.stderr.isatty()
         if progress is None:
             progress = on_terminal
         self._write = progress if callable(progress) else (_to_stderr if progress else None)
         # What nobody looks at does not need all lines.
         self._pause = 0.0 if on_terminal or callable(progress) else 10.0
-        self._names, self._measure, self._last = names, measure, -1e9
+        self._last = -1e9
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another line of many."""
+        return self._write is not None and time.monotonic() - self._last >= self._pause
+
+    def say(self, text: str) -> None:
+        if self._write is not None:
+            self._write(text)
+
+    def show(self, text: str) -> None:
+        """One of many lines."""
+        self._last = time.monotonic()
+        self.say(text)
+
+
+class Lines:
+    """Shows iterations on a `Console`. `watch` is given each iteration itself."""
+
+    def __init__(self, names: tuple[str, ...], progress: Progress, measure: str = "chi^2", watch: Watch = None):
+        self._console = Console(progress)
+        self._names, self._measure = names, measure
         self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
         self._begun, self._watch = False, watch
         self._skipped: Iteration | None = None
@@ -46,29 +65,31 @@ class Lines:
     def show(self, line: Iteration) -> None:
         if self._watch is not None:
             self._watch(line)
-        if time.monotonic() - self._last < self._pause:
-            self._skipped = line
-        else:
+        if self._console.due:
             self._print(line)
+        else:
+            self._skipped = line
+
+    def say(self, text: str) -> None:
+        """Something that is no iteration."""
+        self._console.say(text)
 
     def end(self, status: str) -> None:
         if self._skipped is not None:
             self._print(self._skipped)
-        if self._write is not None and self._begun:
-            self._write(status)
+        if self._begun:
+            self._console.say(status)
 
     def _print(self, line: Iteration) -> None:
-        if self._write is None:
-            return
-        self._last, self._skipped = time.monotonic(), None
+        self._skipped = None
         if not self._begun:
             self._begun = True
             titles = [f"{n:>{w}}" for n, w in zip(self._names, self._widths, strict=False)]
             more = f"  and {len(self._names) - _SHOWN} more" if len(self._names) > _SHOWN else ""
-            self._write(f"{'it':>4}  {self._measure:>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
+            self._console.say(f"{'it':>4}  {self._measure:>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
         mark = " " if line.accepted else "-"
         values = [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
-        self._write(
+        self._console.show(
             f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}"
         )
 

@@ -20,17 +20,22 @@ from ..system import System
 from . import levenberg_marquardt as lm
 from .descent import descended
 from .experiments import AbstractExperiment
+from .failures import why_not
 from .fit import Fit, Iteration
+from .hints import Hint, before, of_start, rows, texts
 from .identifiability import Identifiability, analyse
 from .joining import Joining
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .pose import Posed, pose
 from .problem import LOSSES, Group, Place, Problem, flat
-from .programs import Settings, Vibration
+from .programs import Settings
 from .progress import Lines, Progress, Watch
 from .starts import Tried, best_start
 from .store import Stored, fingerprint, restored, store
 from .uncertainty import Residuals, covariance, residuals_of
+
+_REACHABLE = 0.5
+"""Of chi^2 at the start: if the unknowns, linearized, can take away more, there is nothing to ask yet."""
 
 
 def identify(
@@ -91,7 +96,9 @@ def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_ste
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
     settings = Settings(dt, solver, *tolerances(system, rtol, atol), max_steps)
-    return pose(system, experiments, unknowns, settings, loss, segments)
+    # Who gives a solver or tolerances wants the steps that these make.
+    chooses_steps = all(x is None for x in (dt, solver, rtol, atol))
+    return pose(system, experiments, unknowns, settings, loss, segments, chooses_steps)
 
 
 @dataclasses.dataclass
@@ -119,6 +126,8 @@ class Search:
         problem = posed.problem(noise)
         z, free = posed.start, np.ones(len(posed.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
+        for remark in (*posed.remarks, *self._questions(before(posed, jnp.asarray(posed.unknowns.start)))):
+            self.lines.say(remark)
         try:
             if resume:
                 stored = restored(self.folder, self.of, state)
@@ -204,11 +213,24 @@ class Search:
                 if self.folder is not None:
                     store(self.folder, self.of, Stored(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
+                if len(self.history) == 1 and self.tried is None:
+                    self._ask(problem, state)
             found = estimated_noise(self.posed, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):
                 return state, problem, noise
             noise, problem = found, self.posed.problem(found)
             state = lm.begin(problem, state.z)
+
+    def _ask(self, problem: Problem, state: lm.State) -> None:
+        """Questions about the data after the first evaluation, if what is left is not what the unknowns can change."""
+        if float(np.sum(np.asarray(state.g) ** 2)) < _REACHABLE * float(state.chi2):
+            found = rows(self.posed.experiments, problem.groups, self.posed.places, state.predictions)
+            for question in self._questions(of_start(found, self.posed)):
+                self.lines.say(question)
+
+    @staticmethod
+    def _questions(hints: list[Hint]) -> list[str]:
+        return [f"hint: {text}" for text in texts(hints)]
 
     def _noted(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
         values = tuple(problem.scaling.values(np.asarray(z)).tolist())
@@ -220,7 +242,7 @@ class Search:
 
 def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
     if not np.isfinite(float(state.chi2)):
-        raise SimulationError(_why(posed, problem))
+        raise SimulationError(why_not(posed, problem))
     lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(posed.unknowns.names)]
     idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
     if idle:
@@ -228,38 +250,6 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
             f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure "
             "something that it acts on."
         )
-
-
-def _why(posed: Posed, problem: Problem) -> str:
-    """Which experiment could not be simulated with the start values."""
-    values = jnp.asarray(problem.scaling.values(posed.start))
-    for group in problem.groups:
-        predicted = group.predict(values)
-        for row, member in enumerate(group.members):
-            for channel, x in predicted.items():
-                missing = ~np.isfinite(np.asarray(x[row]))
-                if np.any(missing & (np.asarray(group.weights[channel][row]) > 0)):
-                    at = int(np.argwhere(missing)[0][0])
-                    name = posed.experiments[member].name
-                    return (
-                        f"with the start values, experiment '{name}' cannot be predicted from sample {at} of "
-                        f"'{channel}' on: {_reason(group.only(row), values)} Or start elsewhere."
-                    )
-    why = (
-        ": two natural frequencies are the same"
-        if any(isinstance(g.program, Vibration) for g in problem.groups)
-        else ""
-    )
-    return f"the derivatives are not finite with the start values{why}. Start elsewhere."
-
-
-def _reason(alone: Group, values: Any) -> str:
-    """Why one experiment cannot be predicted, in the words of `simulate`."""
-    try:
-        alone.each(values, lambda system, loads, _: alone.program.raise_if_failed(system, loads))
-    except SimulationError as error:
-        return f"the simulation {error}" if str(error).startswith("stopped") else str(error)
-    return "it is not a finite number there."
 
 
 def finished(

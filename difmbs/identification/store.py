@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,42 +39,53 @@ class Stored(NamedTuple):
 
 def store(folder: str | os.PathLike[str], of: str, stored: Stored) -> None:
     """Writes a search; `of`: the fingerprint of the fit."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
     history = [tuple(line) for line in map(_plain, stored.history)]
     rest = dict(of=of, noise=stored.noise, history=history, stage=stored.stage)
-    with replacing(Path(folder) / NAME, force=True) as file:
-        arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
-        arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
-        if stored.tried is not None:
-            arrays |= {f"tried_{name}": x for name, x in dataclasses.asdict(stored.tried).items()}
-        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
+    arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
+    arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
+    if stored.tried is not None:
+        arrays |= {f"tried_{name}": x for name, x in dataclasses.asdict(stored.tried).items()}
+    write_state(folder, rest, arrays)
 
 
 def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.State) -> Stored:
     """What `store` wrote; refused if it belongs to another fit."""
+    rest, arrays = read_state(folder, of)
+    count = sum(name.startswith("pieces_") for name in arrays)
+    pieces = tuple(jnp.asarray(arrays[f"pieces_{i}"]) for i in range(count))
+    of_tried = {n.removeprefix("tried_"): x for n, x in arrays.items() if n.startswith("tried_")}
+    state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
+    history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
+    return Stored(state, rest["noise"], history, rest["stage"], pieces, Tried(**of_tried) if of_tried else None)
+
+
+def write_state(folder: str | os.PathLike[str], rest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Writes arrays, and in `rest` what is none; "of" is the fingerprint of what they belong to."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with replacing(Path(folder) / NAME, force=True) as file:
+        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
+
+
+def read_state(folder: str | os.PathLike[str] | None, of: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What `write_state` wrote; refused if it belongs to something else."""
     if folder is None:
         raise FileError("resume needs the folder of the fit that is to go on.")
     path = Path(folder) / NAME
     try:
         with np.load(path, allow_pickle=False) as file:
             rest = json.loads(file["rest"].tobytes())
-            arrays = {name: file[name] for name in like._fields}
-            count = sum(name.startswith("pieces_") for name in file.files)
-            pieces = tuple(jnp.asarray(file[f"pieces_{i}"]) for i in range(count))
-            of_tried = {n.removeprefix("tried_"): file[n] for n in file.files if n.startswith("tried_")}
-            tried = Tried(**of_tried) if of_tried else None
+            arrays = {name: file[name] for name in file.files if name != "rest"}
+            mine = rest["of"] == of
     except FileNotFoundError:
         raise FileError(f"{path} does not exist: there is nothing to resume.") from None
     except Exception as error:  # whatever a damaged archive raises
         raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
-    if rest["of"] != of:
+    if not mine:
         raise MismatchError(
             f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again "
             "without resume.",
         )
-    state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
-    history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
-    return Stored(state, rest["noise"], history, rest["stage"], pieces, tried)
+    return rest, arrays
 
 
 def fingerprint(posed: Posed) -> str:

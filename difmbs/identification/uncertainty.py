@@ -12,8 +12,12 @@ from .identifiability import Identifiability
 
 _NOTHING = 0.05
 """Of residuals, in standard deviations: how they behave does not matter."""
-_EVERYTHING = 100 - 1e-6
-"""Percent of the signal that are explained."""
+_ROUNDING = 1e-16
+"""Of the variance of a signal: what is left of it."""
+_ACCIDENT = 1e-3
+"""So rarely is chi^2 of residuals that are only noise outside of the range in which it is not far from its mean."""
+_NOTICEABLE = 0.05
+"""Standard errors that would change by less, relative, are left as they are."""
 
 
 def covariance(R: np.ndarray, found: Identifiability, slopes: np.ndarray, free: np.ndarray) -> np.ndarray:
@@ -47,14 +51,23 @@ def correlation(covariance: np.ndarray) -> np.ndarray:
         return covariance / np.outer(deviation, deviation)
 
 
+def far_from_one(chi2: float, degrees_of_freedom: float | int) -> bool:
+    """Whether chi^2 over the degrees of freedom is no accident: outside of the range that holds 99.9 % of it, and by so
+    much that standard errors are noticeably wrong."""
+    if not degrees_of_freedom > 0 or not np.isfinite(chi2):
+        return False
+    tail = min(special.chdtr(degrees_of_freedom, chi2), special.chdtrc(degrees_of_freedom, chi2))
+    return bool(tail < _ACCIDENT / 2 and abs(np.sqrt(chi2 / degrees_of_freedom) - 1) > _NOTICEABLE)
+
+
 @dataclasses.dataclass(frozen=True)
 class Residuals:
     """How the residuals of one channel of one experiment behave; all of them in standard deviations of the noise.
 
     `count` samples; `rms`; `chi2`, the sum of squares; `normality`: the probability of so unusual a distribution if
     they were normally distributed; `autocorrelation` from one sample to the next; `whiteness`: the probability of so
-    much of it if they were independent; `fit`: 100 % less the part of the signal, as root of mean squares, that is not
-    explained; `weighted`: the residuals themselves.
+    much of it if they were independent; `unexplained`: the share of the variance of the data that is left, NaN where
+    the data are constant, and `r_squared`, 1 less that; `weighted`: the residuals themselves.
     """
 
     experiment: str
@@ -65,13 +78,18 @@ class Residuals:
     chi2: float
     autocorrelation: float
     whiteness: float
-    fit: float
+    unexplained: float
     weighted: np.ndarray = dataclasses.field(repr=False, compare=False)
 
     def numbers(self) -> dict[str, Any]:
         """All but the residuals themselves, by name."""
         names = [field.name for field in dataclasses.fields(self) if field.name != "weighted"]
-        return {name: getattr(self, name) for name in (*names, "normality")}
+        return {name: getattr(self, name) for name in (*names, "r_squared", "normality")}
+
+    @property
+    def r_squared(self) -> float:
+        """R^2: 1 less the sum of squared residuals over that of the data's deviations from their mean."""
+        return 1 - self.unexplained
 
     @functools.cached_property
     def normality(self) -> float:
@@ -85,7 +103,7 @@ class Residuals:
     @property
     def remark(self) -> str:
         """What is unusual, in words; but not about residuals that are nothing but rounding."""
-        if self.rms < _NOTHING or self.fit > _EVERYTHING:
+        if self.rms < _NOTHING or self.unexplained < _ROUNDING:
             return ""
         said = []
         if self.whiteness < 1e-3 and abs(self.autocorrelation) > 0.1:
@@ -108,9 +126,11 @@ def residuals_of(
     pairs = series[..., :-1] * series[..., 1:]
     pairs = pairs[np.isfinite(pairs)]
     together = float(np.mean(pairs) / np.mean(kept**2)) if pairs.size and rms > 0 else 0.0
-    spread = measured[counts] - np.mean(measured[counts])
-    signal = np.sqrt(np.mean(spread**2))
-    missed = np.sqrt(np.mean((kept / weights[counts]) ** 2))
+    # Of vectors each entry has a mean of its own.
+    known = np.where(counts, measured, 0)
+    spread = np.where(counts, measured - np.sum(known, axis=0) / np.maximum(np.sum(counts, axis=0), 1), 0)
+    signal, missed = np.sum(spread**2), np.sum((kept / weights[counts]) ** 2)
+    constant = signal <= known.size * (1e-14 * np.max(np.abs(known), initial=0)) ** 2
     return Residuals(
         experiment,
         channel,
@@ -120,6 +140,6 @@ def residuals_of(
         float(np.sum(kept**2)),
         together,
         float(2 * special.ndtr(-abs(together) * np.sqrt(max(pairs.size, 1)))),
-        float(100 * (1 - missed / signal)) if signal > 0 else np.nan,
+        np.nan if constant else float(missed / signal),
         kept,
     )

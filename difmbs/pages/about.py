@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._numbers import count, listed, short
 from .._structure import KINDS
 from ..files import fingerprint
 from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, StaticTest
@@ -15,7 +16,6 @@ from ..identification.fit import Fit
 from ..identification.programs import Motion
 from ..system import System
 from .markup import Html, facts, table
-from .numbers import count, listed, short
 
 _PACKAGES = ("difmbs", "jax", "numpy", "scipy")
 _WORDS: Mapping[type, str] = {Experiment: "time series", StaticTest: "static test", ModalTest: "modal test"}

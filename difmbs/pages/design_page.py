@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
+from .._numbers import count, listed, short
 from .._simulate import simulate
 from ..design.design import Design
 from ..design.objectives import (
@@ -19,15 +20,15 @@ from ..design.objectives import (
     rows_of,
     said_of_entry,
 )
+from ..identification import units
+from ..identification.verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
 from ..outputs import component_of, entry_names
 from ..solution import Solution
-from . import search, units
+from . import search
 from .about import facts, model_facts, settings_in_words, versions
 from .drawing import FIT, QUIET, Drawing, chosen, label, line, new_figure, style
 from .fit_page import Section, checklist
 from .markup import Html, cell, figure, join, note, paragraph, section, table, tag
-from .numbers import count, listed, short
-from .verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
 
 _OUTPUTS = 12
 _ENTRIES = 6

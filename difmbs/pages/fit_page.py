@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
+from .._numbers import Number, count, explained, listed, short
 from ..identification.experiments import Experiment, ModalTest, StaticTest
 from ..identification.fit import Fit
+from ..identification.verdict import Check, checks, gradient_check, headline
 from . import search, unknowns
 from .about import experiment_table, fit_facts, kind_of
 from .drawing import Drawing
-from .markup import Html, Number, join, note, paragraph, section, table, tag
-from .numbers import count, listed, percent, short
+from .markup import Html, join, note, paragraph, section, table, tag
 from .rest import modal_test, static_test
 from .samples import Samples, fitted_samples, held_out_samples
 from .series import ENTRIES, series
-from .verdict import Check, checks, gradient_check, headline
 
 _PANELS = 48
 """So many plots of samples a page has."""
@@ -29,7 +29,7 @@ def fit_page(fit: Fit) -> tuple[str, str, list[Section]]:
     """Title, subtitle and sections."""
     drawing, gradient = Drawing(), fit.check_gradient()
     sections = [
-        section("summary", "Summary", _summary(fit, checks(fit, gradient))),
+        section("summary", "Summary", _summary(fit, checks(fit))),
         section("unknowns", "Unknowns", unknowns.unknown_table(fit)),
         section("data", "Data and fit", *_data(drawing, fit, fitted_samples(fit))),
         section("validation", "Validation", *_validation(drawing, fit)),
@@ -121,7 +121,7 @@ def _residual_table(samples: list[Samples]) -> Html:
         # Of a few samples neither says anything.
         few = r.count < _FEW
         neighbours, normal = (Number("–"),) * 2 if few else (short(r.autocorrelation, 2), _probability(r.normality))
-        numbers = (short(r.noise, 3), short(r.rms, 3), percent(r.fit / 100), neighbours, normal)
+        numbers = (short(r.noise, 3), short(r.rms, 3), explained(r.unexplained), neighbours, normal)
         rows.append((r.experiment, r.channel, Number(r.count), *numbers, r.remark))
     head = [
         "experiment",
@@ -129,17 +129,17 @@ def _residual_table(samples: list[Samples]) -> Html:
         "samples",
         "σ",
         "rms [σ]",
-        "explained [%]",
+        "R² [%]",
         "autocorrelation",
         "normality p",
         "remarks",
     ]
-    explained = note(
-        "σ: standard deviation of the noise (the median); rms: of the residuals; explained: 100 % less the share of "
-        "the signal that is left; autocorrelation: of neighbouring residuals, 0 for noise; normality: the probability "
-        "of so unusual a distribution if the noise is normally distributed."
+    said = note(
+        "σ: standard deviation of the noise (the median); rms: of the residuals; R²: the share of the variance of the "
+        "data that is explained, 1 − Σ residual² / Σ (data − mean)²; autocorrelation: of neighbouring residuals, 0 for "
+        "noise; normality: the probability of so unusual a distribution if the noise is normally distributed."
     )
-    return join([table(head, rows), explained])
+    return join([table(head, rows), said])
 
 
 def _probability(p: float) -> Number:

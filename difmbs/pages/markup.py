@@ -4,6 +4,8 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from .._numbers import Number
+
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 _EMPTY = ("meta",)
 
@@ -54,12 +56,6 @@ def cell(content: object, full: object = None) -> Html:
     """A number or text in a table; `full`: what is shown when the pointer rests on it."""
     numeric = "number" if isinstance(content, Number) else None
     return tag("td", content, class_=numeric, title=full)
-
-
-class Number(str):
-    """A number as text: aligned to the right."""
-
-    __slots__ = ()
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], most: int = 200, caption: object = None) -> Html:

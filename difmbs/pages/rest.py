@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from .._numbers import Number, percent, short
+from ..identification import units
 from ..identification.experiments import ModalTest, StaticTest
 from ..identification.fit import Fit
-from . import units
 from .drawing import DATA, FIT, HELD_OUT, Drawing, dots, label, new_figure, style
 from .markup import Html, figure, join, table
-from .numbers import Number, percent, short
 from .samples import Samples
 
 _ENTRIES = 6

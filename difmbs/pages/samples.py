@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..identification import units
 from ..identification.experiments import AbstractExperiment, ModalTest
 from ..identification.fit import Fit
 from ..identification.problem import Group, Place
 from ..identification.uncertainty import Residuals
-from . import units
 
 
 @dataclasses.dataclass(frozen=True)

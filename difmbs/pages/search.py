@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._numbers import Number, listed, short
 from ..identification.progress import Iteration
 from ..identification.starts import Tried
 from .drawing import DATA, FIT, SERIES, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, figure, join, note, paragraph, table
-from .numbers import Number, listed, short
 
 _CURVES = 8
 _FIRST, _LAST = 10, 15

@@ -3,10 +3,10 @@
 import numpy as np
 from matplotlib.axes import Axes
 
+from .._numbers import short
 from ..identification.experiments import Experiment
 from .drawing import DATA, FIT, HELD_OUT, QUIET, Drawing, chosen, dots, label, line, new_figure, style
 from .markup import Html, figure
-from .numbers import short
 from .samples import Samples
 
 ENTRIES = 6

@@ -3,13 +3,13 @@
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from .._numbers import Number, count, listed, measured, short
+from ..identification import units
 from ..identification.fit import Fit
 from ..identification.identifiability import RANK
-from . import units
+from ..identification.verdict import CORRELATED, known_correlation, strongest
 from .drawing import DATA, QUIET, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, cell, figure, items, join, note, paragraph, table
-from .numbers import Number, count, listed, measured, short
-from .verdict import CORRELATED, known_correlation, strongest
 
 _MATRIX, _NUMBERS = 40, 14
 """The largest matrices that are drawn, and drawn with numbers."""
@@ -19,7 +19,7 @@ _BLUE_TO_RED = LinearSegmentedColormap.from_list("correlation", ["#2166ac", "#ff
 
 def unknown_table(fit: Fit) -> Html:
     unknowns, intervals = fit.posed.unknowns, fit.interval()
-    rows = []
+    rows, scaled = [], fit.error_factor != 1
     for i, name in enumerate(fit.names):
         value, error = fit.values[name], fit.standard_errors[name]
         known = np.isfinite(error) and error > 0
@@ -31,19 +31,30 @@ def unknown_table(fit: Fit) -> Html:
                 cell(measured(value, error), repr(value)),
                 # 0 is that of an unknown that is held at a bound.
                 cell(short(error, 2) if error > 0 else Number("–"), repr(error)),
+                *([_scaled(fit, name)] if scaled else []),
                 Number(f"{measured(low, error)} … {measured(high, error)}" if known else "–"),
                 short(fit.start[name]),
                 _range(fit, i),
                 _remark(fit, i),
             )
         )
-    head = ["unknown", "unit", "value", "standard error", "95 % interval", "start", "range and prior", "remarks"]
+    errors = ["standard error", *(["scaled error"] if scaled else [])]
+    head = ["unknown", "unit", "value", *errors, "95 % interval", "start", "range and prior", "remarks"]
     how = "Student's distribution" if fit.posed.estimated else "the normal distribution"
     explained = note(
         f"Standard errors by linearization at the optimum; intervals by {how}. Rest the pointer on a number to see "
         "all its digits."
     )
-    return join([table(head, rows), explained, _others(fit)])
+    factor = note(
+        f"Scaled errors: standard errors times √(χ² / degrees of freedom) = {short(fit.error_factor, 3)}, as if the "
+        "noise were as large as the residuals."
+    )
+    return join([table(head, rows), explained, factor if scaled else "", _others(fit)])
+
+
+def _scaled(fit: Fit, name: str) -> Html:
+    error = fit.scaled_standard_errors[name]
+    return cell(short(error, 2) if error > 0 else Number("–"), repr(error))
 
 
 def _range(fit: Fit, i: int) -> str:

@@ -10,8 +10,8 @@ from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
 from ..design.search import Search, optimize, posed_search
 from ..files import SimulationSettings, read_document, read_settings
+from ..files import _fields as fields
 from ..identification.unknowns import Unknowns
-from . import _fields as fields
 from ._head import AbstractTask, read_model_of, read_search, said_of_task
 from ._quantities import read_limits, read_objectives
 from ._unknowns import read_unknowns

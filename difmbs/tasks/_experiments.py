@@ -7,18 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._errors import FileError, ParameterError
-from ..files import EXPERIMENTS, Document, Table, beside, hash_of, read_table, said_of_item
-from ..identification.experiments import (
-    AbstractExperiment,
-    Channel,
-    Experiment,
-    ModalTest,
-    StaticTest,
-    column_of,
-)
+from ..files import EXPERIMENTS, Document, Table, beside, column_of, factor_of, said_of_item, unit_in
+from ..files import _fields as fields
+from ..files._fields import check_fields
+from ..files._records import DIALECT, TIME, open_table, recorded, times_in
+from ..identification.channels import Channel
+from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, StaticTest
 from ..piecewise import Piecewise
-from . import _fields as fields
-from ._fields import check_fields
 
 _COMMON = {
     "name": fields.WORD,
@@ -27,10 +22,11 @@ _COMMON = {
     "params": fields.TABLE,
     "weight": fields.POSITIVE,
     "validation": fields.FLAG,
+    **DIALECT,
 }
-_TIME = {"time": fields.WORD, "time_scale": fields.POSITIVE}
+_WINDOW = {"from": fields.NUMBER, "to": fields.NUMBER}
 _OF_KIND: Mapping[str, Mapping[str, fields.Kind]] = {
-    "experiment": {**_COMMON, **_TIME, "t0": fields.NUMBER, "inputs": fields.TABLE},
+    "experiment": {**_COMMON, **TIME, **_WINDOW, "t0": fields.NUMBER, "inputs": fields.TABLE},
     "static_test": {**_COMMON, "loads": fields.TABLE},
     "modal_test": {**_COMMON, "numbers": fields.INDICES, "loaded": fields.FLAG},
 }
@@ -40,21 +36,15 @@ _CHANNEL = {
     "component": fields.INDEX_OR_INDICES,
     "noise": fields.NUMBERS,
     "scale": fields.NUMBER,
+    "unit": fields.WORD,
     "gain": fields.NUMBER,
     "bias": fields.NUMBER,
     "delay": fields.NUMBER,
     "missing": fields.FLAG,
     "column": fields.WORDS,
 }
+_LOAD = {"column": fields.WORDS, "scale": fields.NUMBER, "unit": fields.WORD}
 _VALUES = {"values": fields.NUMBERS}
-_POINTS = {"times": fields.LIST, "values": fields.LIST, "smooth": fields.FLAG}
-_COLUMN = {
-    "column": fields.WORDS,
-    "file": fields.WORD,
-    **_TIME,
-    "scale": fields.NUMBER,
-    "smooth": fields.FLAG,
-}
 
 
 def read_experiments(
@@ -91,38 +81,47 @@ class _Reader:
         self.rest |= {"weight": float(table.get("weight", 1)), "validation": table.get("validation", False)}
 
     def motion(self) -> Experiment:
-        record = self._file(self.table["file"], self._time(self.table))
+        table = self.table
+        record = self._file(table.get("time", "t"))
+        assert record is not None
+        times = times_in(record, table)
         channels, data = self._channels(record, _CHANNEL)
-        inputs = {key: self._input(key, what, record) for key, what in self.table.get("inputs", {}).items()}
-        times = self._times(record, self.table)
-        return Experiment(times, data, channels, t0=float(self.table.get("t0", 0)), inputs=inputs, **self.rest)
+        inputs = {key: self._input(key, what, record) for key, what in table.get("inputs", {}).items()}
+        window = (table.get("from"), table.get("to"))
+        t0 = float(table.get("t0", 0))
+        return Experiment(times, data, channels, t0=t0, inputs=inputs, window=window, **self.rest)
+
+    def _input(self, key: str, what: Any, record: Table) -> Piecewise:
+        where = f"input '{key}': "
+        return recorded(
+            self.path,
+            what,
+            where,
+            record=record,
+            given=self.table,
+            allow_outside=self.allow_outside,
+            hashes=self.hashes,
+        )
 
     def static(self) -> StaticTest:
-        record = self._file(self.table["file"]) if "file" in self.table else None
+        record = self._file()
         channels, data = self._channels(record, _CHANNEL | _VALUES)
         given = self.table.get("loads", {})
-        columns = {key: _of_record(record, name, key) for key, name in given.items() if isinstance(name, str)}
+        columns = {key: _load(record, what, key) for key, what in given.items() if isinstance(what, str | dict)}
         loads = columns | _numbers({key: x for key, x in given.items() if key not in columns}, "loads")
         return StaticTest(data, channels, loads=loads, **self.rest)
 
     def modal(self) -> ModalTest:
-        record = self._file(self.table["file"]) if "file" in self.table else None
+        record = self._file()
         channels, data = self._channels(record, _CHANNEL | _VALUES)
         more = {key: self.table[key] for key in ("numbers", "loaded") if key in self.table}
         return ModalTest(data, channels, **more, **self.rest)
 
-    def _time(self, table: Mapping[str, Any]) -> str:
-        """The column of times; what the table of an input leaves out is as in the experiment."""
-        return table.get("time", self.table.get("time", "t"))
-
-    def _times(self, record: Table, table: Mapping[str, Any]) -> np.ndarray:
-        scale = table.get("time_scale", self.table.get("time_scale", 1))
-        return record.column(self._time(table)) * float(scale)
-
-    def _file(self, name: str, time: str | None = None) -> Table:
-        path = beside(self.path, name, allow_outside=self.allow_outside)
-        self.hashes[str(path)] = hash_of(path)
-        return read_table(path, time=time, missing="drop")
+    def _file(self, time: str | None = None) -> Table | None:
+        if "file" not in self.table:
+            return None
+        path = beside(self.path, self.table["file"], allow_outside=self.allow_outside)
+        return open_table(path, self.table, time, hashes=self.hashes)
 
     def _channels(
         self, record: Table | None, known: Mapping[str, fields.Kind]
@@ -131,31 +130,31 @@ class _Reader:
         for name, table in self.table["channels"].items():
             where = f"channel '{name}': "
             check_fields(table, known, where=where)
-            channels[name] = Channel(**{key: _given(key, value) for key, value in table.items() if key != "values"})
+            channel = Channel(**{key: _given(key, value) for key, value in table.items() if key != "values"})
             if "values" in table and "column" in table:
                 raise ParameterError(f"{where}give column or values, not both.")
-            data[name] = table["values"] if "values" in table else _of_record(record, name, name, channels[name])
+            if "values" in table:
+                channels[name], data[name] = channel, table["values"]
+            else:
+                channels[name], data[name] = _measured(record, name, channel)
         return channels, data
 
-    def _input(self, key: str, table: Any, record: Table) -> Piecewise:
-        where = f"input '{key}': "
-        check_fields(table, {**_COLUMN, **_POINTS}, where=where)
-        smooth = table.get("smooth", False)
-        if "column" not in table:
-            check_fields(table, _POINTS, ("times", "values"), where)
-            return Piecewise(table["times"], table["values"], smooth)
-        check_fields(table, _COLUMN, where=where)
-        other = self._file(table["file"], self._time(table)) if "file" in table else record
-        values = column_of(other, table["column"]) * float(table.get("scale", 1))
-        return Piecewise(self._times(other, table), values, smooth)
+
+def _measured(record: Table | None, name: str, channel: Channel) -> tuple[Channel, np.ndarray]:
+    """The channel, with the unit of its column, and the numbers of it."""
+    if record is None:
+        raise ParameterError(f"'{name}' needs values, or a column of a file.")
+    column = name if channel.column is None else channel.column
+    unit = unit_in(record, column, channel.scale, channel.unit)
+    return channel.in_unit(unit), column_of(record, column, channel.missing)
 
 
-def _of_record(record: Table | None, names: Any, key: str, channel: Channel | None = None) -> np.ndarray:
+def _load(record: Table | None, what: Any, key: str) -> np.ndarray:
+    table = what if isinstance(what, dict) else {"column": what}
+    check_fields(table, _LOAD, ("column",), f"load '{key}': ")
     if record is None:
         raise ParameterError(f"'{key}' needs values, or a column of a file.")
-    if channel is None:
-        return column_of(record, names)
-    return column_of(record, names if channel.column is None else channel.column, channel.missing)
+    return column_of(record, table["column"]) * factor_of(record, **table)
 
 
 def _numbers(table: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any
 from .._errors import counted
 from .._shown import listed
 from ..files import EXPERIMENTS, SimulationSettings, read_document, read_settings
+from ..files import _fields as fields
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
 from ..identification.pose import Posed
 from ..identification.progress import Lines
 from ..identification.search import Search, identify, posed_problem
 from ..identification.unknowns import Unknowns
-from . import _fields as fields
 from ._experiments import read_experiments
 from ._head import AbstractTask, read_model_of, read_search, said_of_task
 from ._unknowns import read_unknowns

@@ -25,7 +25,8 @@ from ._fit import FitFile, load_fit
 
 PARAMETERS, MANIFEST = "parameters.toml", "manifest.json"
 _RESULT = re.compile(r"parameters\.toml|model\.toml|covariance\.csv|report\.html|predictions-[\w.-]+\.csv")
-_KEYS = ("file", "starts", "status", "chi2", "objective", "degrees_of_freedom", "parameter", "noise", "limits")
+_OF_FITS = ("verdict", "verdict_sentence", "chi2", "degrees_of_freedom", "noise")
+_KEYS = ("file", "starts", "status", "objective", "limits", *_OF_FITS, "parameter")
 
 
 @dataclasses.dataclass
@@ -141,12 +142,16 @@ def _of_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, dict[str, Any]], dict[s
         name: {
             "value": fit.values[name],
             "standard_error": fit.standard_errors[name],
+            **({} if fit.error_factor == 1 else {"scaled_standard_error": fit.scaled_standard_errors[name]}),
             "interval": list(intervals[name]),
             "start": fit.start[name],
         }
         for name in fit.names
     }
-    head = {"status": fit.status, "chi2": fit.chi2, "degrees_of_freedom": fit.degrees_of_freedom}
+    # The report checks it, too: both say the same.
+    fit.check_gradient()
+    verdict = {"verdict": fit.verdict.level, "verdict_sentence": fit.verdict.text}
+    head = {"status": fit.status, **verdict, "chi2": fit.chi2, "degrees_of_freedom": fit.degrees_of_freedom}
     return head, values, {"noise": fit.noise} if fit.noise else {}
 
 

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 from .._errors import FileError, ModelError, ParameterError, SimulationError
 from .._parameters import show
 from ..files import Document, ModelFile, beside, read_model, said_of
+from ..files._fields import Kind, check_fields
 from ..identification.progress import Progress, Watch
 from ..identification.unknowns import Unknowns
 from ..system import System
-from ._fields import Kind, check_fields
 
 Result = TypeVar("Result")
 
@@ -67,7 +67,7 @@ def read_model_of(document: Document, allow_outside: bool) -> ModelFile:
     if not isinstance(name, str) or not name:
         what = "is missing" if name is None else f"must be the name of a file, got {show(name)}"
         raise FileError(f"{document.path}: model {what}.")
-    return read_model(beside(document.path, name, allow_outside=allow_outside))
+    return read_model(beside(document.path, name, allow_outside=allow_outside), allow_outside=allow_outside)
 
 
 def read_search(document: Document, fields: Mapping[str, Kind]) -> dict[str, Any]:

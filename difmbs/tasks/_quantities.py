@@ -19,9 +19,9 @@ from ..design.objectives import (
     check_objective,
 )
 from ..files import Document, said_of_item
+from ..files import _fields as fields
+from ..files._fields import check_fields
 from ..system import System
-from . import _fields as fields
-from ._fields import check_fields
 
 _QUANTITIES: Mapping[str, type[AbstractQuantity]] = {
     "final": Final,

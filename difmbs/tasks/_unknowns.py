@@ -7,8 +7,8 @@ from typing import Any
 from .._errors import FileError, ParameterError
 from .._parameters import show
 from ..files import Document, said_of_part
+from ..files._fields import FLAG, NUMBER, NUMBERS, PAIR, WORD, Kind, check_fields
 from ..identification.unknowns import Fixed, Free, Interval, Positive, Tied
-from ._fields import FLAG, NUMBER, NUMBERS, PAIR, WORD, Kind, check_fields
 
 _SEARCHED = {"start": NUMBERS, "lower": NUMBER, "upper": NUMBER, "positive": FLAG, "shared": FLAG}
 _OF_FITS = {"prior": PAIR, "own": FLAG}

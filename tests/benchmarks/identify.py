@@ -222,7 +222,7 @@ def many_at_once(row: str) -> None:
     together = lambda: mbs.identify_each(system, runs, unknowns, dt=2e-3)
     in_turn = lambda: [mbs.identify(system, run, unknowns, dt=2e-3, progress=False) for run in runs]
     fits, single = together(), mbs.identify(system, runs[0], unknowns, dt=2e-3, progress=False)
-    assert np.allclose(fits.values[0], single.numbers, rtol=1e-6)
+    assert np.allclose(fits.numbers[0], single.numbers, rtol=1e-6)
     all_at_once = min(_seconds(together) for _ in range(3))
     one_by_one = _seconds(in_turn)
     report(row, all_at_once, "s", ">= 10", peer=one_by_one, ratio=one_by_one / all_at_once)

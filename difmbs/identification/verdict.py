@@ -1,34 +1,40 @@
 """What a fit says about itself, in words: whether its numbers can be believed, and what to do if not."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
-from ..identification.fit import Fit
-from ..identification.uncertainty import Residuals
-from .numbers import count, listed, percent, short
+from .._numbers import count, explained, listed, short
+from .uncertainty import Residuals, far_from_one
+
+if TYPE_CHECKING:
+    from .fit import Fit
 
 GOOD, KNOWN, DOUBT, BAD = "good", "known", "doubt", "bad"
-SUSPICIOUS = 1e-3
-"""Probabilities below are no accident."""
 CORRELATED = 0.95
+_LEAST_EXPLAINED = 0.5
+"""Of the variance of the data of a channel."""
 WRONG_GRADIENT = 1e-4
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One sentence of the summary: `level` is one of GOOD, KNOWN (neither good nor bad), DOUBT and BAD."""
+    """One sentence of the summary: `level` is one of GOOD, KNOWN (neither good nor bad), DOUBT and BAD; `reason`: the
+    same in a few words, where it is DOUBT or BAD."""
 
     level: str
     text: str
+    reason: str = ""
 
 
-def checks(fit: Fit, gradient: float) -> list[Check]:
+def checks(fit: "Fit") -> list[Check]:
+    """All that speaks for and against a fit; the check of the gradient among it if that was made."""
     found = [
         _ended(fit),
         *_chi2(fit),
-        *(Check(BAD, f"{hint}.") for hint in fit.hints),
+        *_explaining(fit),
+        *(Check(BAD, f"{hint}.", "there are questions about the data") for hint in fit.hints),
         _like_noise(fit),
         _determined(fit),
         *_bounds(fit),
@@ -37,35 +43,40 @@ def checks(fit: Fit, gradient: float) -> list[Check]:
         *_priors(fit),
         _validated(fit),
         *_starts(fit),
-        gradient_check(gradient),
+        *map(gradient_check, fit.gradient_errors.values()),
     ]
     return found
 
 
 def headline(found: list[Check]) -> Check:
-    levels = [check.level for check in found]
-    if BAD in levels:
-        return Check(BAD, "Do not use these numbers yet: see what is marked below.")
-    if DOUBT in levels:
-        return Check(DOUBT, "The numbers can be used with the reservations marked below.")
+    """The verdict: the worst level, with what it is due to."""
+    for level, said in ((BAD, "Do not use these numbers yet"), (DOUBT, "The numbers can be used with reservations")):
+        reasons = dict.fromkeys(check.reason for check in found if check.level == level and check.reason)
+        if any(check.level == level for check in found):
+            return Check(level, f"{said}{': ' if reasons else ''}{'; '.join(reasons)}.")
     return Check(GOOD, "The numbers can be believed: nothing speaks against the model, the data or the search.")
 
 
 def gradient_check(error: float) -> Check:
     if not np.isfinite(error):
-        return Check(DOUBT, "The derivatives could not be compared with difference quotients: some are not finite.")
+        return Check(
+            DOUBT,
+            "The derivatives could not be compared with difference quotients: some are not finite.",
+            "derivatives are not finite",
+        )
     if error > WRONG_GRADIENT:
         return Check(
             DOUBT,
             f"Derivatives and difference quotients differ by {short(error, 2)} relative. Look for steps and kinks in "
             "the model's functions, or simulate more precisely.",
+            "derivatives differ from difference quotients",
         )
     return Check(
         GOOD, f"The derivatives are right: they agree with difference quotients to {short(error, 2)} relative."
     )
 
 
-def _ended(fit: Fit) -> Check:
+def _ended(fit: "Fit") -> Check:
     after = f"after {count(fit.evaluations, 'simulation')} with derivatives"
     words = {
         "converged": (GOOD, f"The search converged {after}."),
@@ -73,23 +84,28 @@ def _ended(fit: Fit) -> Check:
             DOUBT,
             f"The search stalled {after}: no step made chi² smaller. Simulate more precisely (smaller rtol, atol or "
             "dt), or start elsewhere.",
+            "the search stalled",
         ),
         "max_iterations": (
             BAD,
             f"The search was cut off {after}: it had made as many iterations as it may. Resume it, or allow more with "
             "max_iterations.",
+            "the search was cut off",
         ),
-        "interrupted": (BAD, f"The search was interrupted {after}. Resume it."),
+        "interrupted": (BAD, f"The search was interrupted {after}. Resume it.", "the search was interrupted"),
         "finished": (
             DOUBT,
             f"The optimizer made its steps along the gradient ({after}); whether they reached the optimum is not "
             "known. Compare with the convergence below.",
+            "whether the optimizer reached the optimum is not known",
         ),
     }
-    return Check(*words.get(fit.status, (DOUBT, f"The search ended with '{fit.status}' {after}.")))
+    return Check(
+        *words.get(fit.status, (DOUBT, f"The search ended with '{fit.status}' {after}.", "the search did not converge"))
+    )
 
 
-def _chi2(fit: Fit) -> list[Check]:
+def _chi2(fit: "Fit") -> list[Check]:
     """Whether residuals are as large as the noise that was given."""
     found = []
     if fit.noise:
@@ -107,16 +123,17 @@ def _chi2(fit: Fit) -> list[Check]:
     share = fit.degrees_of_freedom / max(sum(r.count for r in fit.residuals), 1)
     total, free = sum(r.chi2 for r in judged), share * sum(r.count for r in judged)
     each = f"chi² is {short(total / free, 3)} for each degree of freedom"
-    if special.chdtrc(free, total) < SUSPICIOUS:
+    if far_from_one(total, free) and total > free:
         worst = max(judged, key=lambda r: r.rms)
         found.append(
             Check(
                 BAD if total > 4 * free else DOUBT,
                 f"The residuals are larger than the noise that was given: {each}, most of all in {_named(worst)}. The "
                 "model lacks something or the noise is larger than said; the standard errors are too small until then.",
+                "the residuals are larger than the noise that was given",
             )
         )
-    elif special.chdtr(free, total) < SUSPICIOUS:
+    elif far_from_one(total, free):
         found.append(
             Check(
                 KNOWN,
@@ -129,29 +146,57 @@ def _chi2(fit: Fit) -> list[Check]:
     return found
 
 
-def _like_noise(fit: Fit) -> Check:
+def _like_noise(fit: "Fit") -> Check:
     odd = [r for r in fit.residuals if r.remark]
     if not odd:
         return Check(GOOD, "The residuals look like noise: neighbours are independent, no outliers.")
     shown = "; ".join(f"{_named(r)}: {r.remark.rstrip('?')}" for r in odd[:4])
     more = f"; and {len(odd) - 4} more" if len(odd) > 4 else ""
-    return Check(DOUBT, f"Not all residuals look like noise. {shown}{more}. The standard errors suppose that they do.")
+    return Check(
+        DOUBT,
+        f"Not all residuals look like noise. {shown}{more}. The standard errors suppose that they do.",
+        "not all residuals look like noise",
+    )
 
 
-def _determined(fit: Fit) -> Check:
+def _explaining(fit: "Fit") -> list[Check]:
+    """Where only the residuals tell the noise, a model that explains nothing makes much of it."""
+    poor = [r for r in fit.residuals if r.channel in fit.noise and r.r_squared < _LEAST_EXPLAINED]
+    if not poor:
+        return []
+    said = "; ".join(f"{explained(r.unexplained)} % in {_named(r)}" for r in poor[:4])
+    nothing = min(r.r_squared for r in poor) <= 0
+    return [
+        Check(
+            BAD if nothing else DOUBT,
+            f"The model explains little of the variance of the data (R²): {said}. Zero is what a constant would do.",
+            f"the model explains {'nothing' if nothing else 'little'} of the data",
+        )
+    ]
+
+
+def _determined(fit: "Fit") -> Check:
     found = fit.identifiability
     if found.full:
         text = f"The data determine all unknowns (condition {short(found.condition, 3)})."
         if found.condition > 1e3:
-            return Check(DOUBT, f"{text} But some of them hardly: small errors of the model change them much.")
+            return Check(
+                DOUBT,
+                f"{text} But some of them hardly: small errors of the model change them much.",
+                "some unknowns are hardly determined",
+            )
         return Check(GOOD, text)
     lost = [n for n, s in fit.standard_errors.items() if np.isinf(s)]
     remedies = " ".join(f"{direction}." for direction in found.directions[:4])
     idle = f" No sample depends on {listed(found.without_effect)}." if found.without_effect else ""
-    return Check(BAD, f"The data do not determine {listed(lost)}: {remedies}{idle}")
+    return Check(
+        BAD,
+        f"The data do not determine {listed(lost)}: {remedies}{idle}",
+        f"the data do not determine {listed(lost, 3)}",
+    )
 
 
-def _bounds(fit: Fit) -> list[Check]:
+def _bounds(fit: "Fit") -> list[Check]:
     if not fit.at_bounds:
         return []
     said = listed([f"{name} ({which})" for name, which in fit.at_bounds.items()])
@@ -160,11 +205,12 @@ def _bounds(fit: Fit) -> list[Check]:
             DOUBT,
             f"At a bound ended {said}. The data want it beyond: widen the range, or ask what else the model lacks. The "
             "other standard errors hold for it kept there.",
+            f"at a bound ended {listed(list(fit.at_bounds), 3)}",
         )
     ]
 
 
-def _correlated(fit: Fit) -> list[Check]:
+def _correlated(fit: "Fit") -> list[Check]:
     pairs = strongest(fit, CORRELATED)
     if not pairs:
         return []
@@ -178,14 +224,14 @@ def _correlated(fit: Fit) -> list[Check]:
     ]
 
 
-def known_correlation(fit: Fit) -> np.ndarray:
+def known_correlation(fit: "Fit") -> np.ndarray:
     """NaN where one of the two has no standard error."""
     errors = np.array(list(fit.standard_errors.values()))
     known = np.isfinite(errors) & (errors > 0)
     return np.where(np.outer(known, known), fit.correlation, np.nan)
 
 
-def strongest(fit: Fit, least: float) -> list[tuple[int, int, float]]:
+def strongest(fit: "Fit", least: float) -> list[tuple[int, int, float]]:
     """Pairs of unknowns whose correlation is at least so large, the largest first."""
     upper = np.triu(np.nan_to_num(known_correlation(fit)), 1)
     rows, columns = np.nonzero(np.abs(upper) >= max(least, 1e-12))
@@ -193,7 +239,7 @@ def strongest(fit: Fit, least: float) -> list[tuple[int, int, float]]:
     return sorted(pairs, key=lambda pair: -abs(pair[2]))
 
 
-def _vague(fit: Fit) -> list[Check]:
+def _vague(fit: "Fit") -> list[Check]:
     """Unknowns that may as well be half or twice as large."""
     vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > 0.25 * abs(fit.values[n]) > 0]
     if not vague:
@@ -202,11 +248,12 @@ def _vague(fit: Fit) -> list[Check]:
         Check(
             DOUBT,
             f"Uncertain by more than a quarter of the value: {listed(vague)}. More or other measurements would help.",
+            f"uncertain by more than a quarter of the value: {listed(vague, 3)}",
         )
     ]
 
 
-def _priors(fit: Fit) -> list[Check]:
+def _priors(fit: "Fit") -> list[Check]:
     deviation = dict(zip(fit.names, fit.posed.unknowns.prior_deviation, strict=True))
     mean = dict(zip(fit.names, fit.posed.unknowns.prior_mean, strict=True))
     known = {n: s for n, s in fit.standard_errors.items() if np.isfinite(deviation[n]) and np.isfinite(s)}
@@ -221,12 +268,13 @@ def _priors(fit: Fit) -> list[Check]:
                 DOUBT,
                 f"More than three standard deviations away from what was known beforehand: {listed(against)}. Data and "
                 "prior contradict each other.",
+                "data and prior contradict each other",
             )
         )
     return said
 
 
-def _validated(fit: Fit) -> Check:
+def _validated(fit: "Fit") -> Check:
     if not fit.validation:
         return Check(
             KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
@@ -239,28 +287,30 @@ def _validated(fit: Fit) -> Check:
     own = max((r.rms for r in fit.residuals), default=1.0)
     text = f"Validation: {_named(worst)} is predicted to {short(worst.rms, 3)} standard deviations of the noise"
     if worst.rms > 1.5 * max(own, 1.0):
-        return Check(DOUBT, f"{text}, worse than what was fitted. The model does not hold where it was not fitted.")
+        said = f"{text}, worse than what was fitted. The model does not hold where it was not fitted."
+        return Check(DOUBT, said, "the validation is predicted worse than what was fitted")
     if worst.rms > 2:
-        return Check(DOUBT, f"{text}, as badly as what was fitted.")
+        return Check(DOUBT, f"{text}, as badly as what was fitted.", "the validation is predicted badly")
     return Check(GOOD, f"{text}, as well as what was fitted.")
 
 
-def _noise_known(fit: Fit, r: Residuals) -> bool:
+def _noise_known(fit: "Fit", r: Residuals) -> bool:
     experiment = next(e for e in fit.posed.validation if e.name == r.experiment)
     return r.channel in fit.noise or experiment.noise(r.channel) is not None
 
 
 def _explained(residuals: list[Residuals]) -> str:
-    return "; ".join(f"{_named(r)}, {percent(r.fit / 100)} % explained" for r in residuals[:4])
+    return "; ".join(f"{_named(r)}, R² {explained(r.unexplained)} %" for r in residuals[:4])
 
 
-def _starts(fit: Fit) -> list[Check]:
+def _starts(fit: "Fit") -> list[Check]:
     if fit.tried is None:
         return []
     total, agreeing = len(fit.tried.chi2), fit.tried.agreeing
     text = f"{agreeing} of {count(total, 'start')} ended at the best optimum"
     if agreeing == 1 and total > 1:
-        return [Check(DOUBT, f"Only {text}. There may be a better one: try more starts, or narrower ranges.")]
+        said = f"Only {text}. There may be a better one: try more starts, or narrower ranges."
+        return [Check(DOUBT, said, "only one of the starts ended at the best optimum")]
     return [Check(GOOD, f"{text}.")]
 
 

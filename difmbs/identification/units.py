@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from ..identification.unknowns import Target, Unknowns
+from .._errors import ParameterError
+from .._units import si_of, unit_of
 from ..sensors import BODY_OUTPUTS, Output
 from ..system import System
+from .unknowns import Target, Unknowns
 
 _SENSORS = {
     "Position": "m",
@@ -50,6 +52,13 @@ def of_output(system: System, name: str) -> str:
     if kind == "bodies" and variable in BODY_OUTPUTS:
         return _SENSORS.get(BODY_OUTPUTS[variable].__name__, "")
     return _OF_FORCES.get(variable, "") if kind == "forces" else ""
+
+
+def check_unit(system: System, output: str, unit: str | None) -> None:
+    """Refuses a unit of something else than the output is, where that is known."""
+    known = of_output(system, output)
+    if unit is not None and known and unit_of(unit).si != si_of(known):
+        raise ParameterError(f"{unit} is a unit of {unit_of(unit).si}, but '{output}' is in {known}.")
 
 
 def with_unit(name: str, unit: str) -> str:

@@ -1,11 +1,17 @@
-"""Numbers as text, with as many digits as they deserve."""
+"""Numbers and lists as text, with as many digits as they deserve."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from .._errors import counted
-from .markup import Number
+from ._errors import counted
+
+
+class Number(str):
+    """A number as text: aligned to the right in tables."""
+
+    __slots__ = ()
+
 
 count = counted
 
@@ -34,6 +40,15 @@ def measured(x: float, error: float) -> Number:
 
 def percent(x: float) -> Number:
     return short(100 * x, 3)
+
+
+def explained(unexplained: float) -> Number:
+    """R^2 in percent, with two digits at least of what it lacks."""
+    lacks = 100 * unexplained
+    if not np.isfinite(lacks) or lacks <= 0:
+        return Number("–" if np.isnan(lacks) else "100")
+    digits = int(np.clip(1 - np.floor(np.log10(lacks)), 2, 8))
+    return Number(f"{100 - lacks:.{digits}f}")
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

@@ -1,0 +1,246 @@
+"""Questions about the data where they do not fit the model in a way that mistakes in units and zeros make them.
+
+They are asked as early as they can be known: what the data say by themselves, and their times against the model's,
+before anything is simulated; the rest when the start values have been.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._units import si_of
+from . import units
+from .experiments import AbstractExperiment, Experiment
+from .noise import rows_of
+from .pose import Posed
+from .problem import Group, Place
+from .programs import Motion
+from .time_scale import vibrations
+
+_FEWEST = 10
+"""Samples of which a few things can be said."""
+_THOUSANDTH, _THOUSAND = (1 / 3000, 1 / 300), (300, 3000)
+_DEGREES, _PER_DEGREE = (57.3 / 1.1, 57.3 * 1.1), (1 / (57.3 * 1.1), 1.1 / 57.3)
+_OF_CHANNELS = (
+    (_THOUSAND, 1e-3, "in millimetres or the like"),
+    (_THOUSANDTH, 1e3, "in thousands of the SI unit"),
+    (_DEGREES, np.pi / 180, "in degrees"),
+)
+"""Where measured over predicted is: the factor that the channel may need, and what to ask."""
+_OF_INPUTS = (
+    (_THOUSANDTH, 1e-3, "in millimetres or the like"),
+    (_THOUSAND, 1e3, "in thousands of the SI unit"),
+    (_PER_DEGREE, np.pi / 180, "in degrees"),
+)
+_NAMES = {("m", 1e-3): "mm", ("rad", np.pi / 180): "deg", ("N", 1e3): "kN"}
+"""Units that a factor may stand for."""
+_CONSTANT = 5
+"""An offset is so many times as large as what it varies by, and as the noise."""
+_SLOW = 0.05
+"""Samples that are closer than this [s] are not taken for samples at milliseconds."""
+_SHORT = 0.02
+"""Records that are longer than this [s] are not taken for records whose times were divided by a thousand."""
+_WITHIN = 20
+"""A record is to last a part of so many of the fastest period at least."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Hint:
+    """A question about an experiment, or about one of its channels."""
+
+    experiment: str
+    channel: str | None
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One channel of one experiment: entries along the second axis, NaN where a sample does not count."""
+
+    experiment: AbstractExperiment
+    channel: str
+    measured: np.ndarray
+    predicted: np.ndarray
+
+    @property
+    def where(self) -> str:
+        return f"{self.experiment.name}, '{self.channel}'"
+
+    def ratio(self, of: Any) -> float:
+        """How many times as large what was measured is as what is predicted, by a measure `of` size."""
+        both = np.isfinite(self.measured) & np.isfinite(self.predicted)
+        large, small = (of(np.where(both, x, np.nan)) for x in (self.measured, self.predicted))
+        return float(large / small) if small > 0 else np.nan
+
+
+def rows(
+    experiments: Sequence[AbstractExperiment], groups: Sequence[Group], places: Sequence[Place], predictions: Any
+) -> list[Row]:
+    found = []
+    for place, predicted, measured, weights in rows_of(groups, places, predictions):
+        two = [np.where(weights > 0, x, np.nan).reshape(len(x), -1) for x in (measured, predicted)]
+        found.append(Row(experiments[place.experiment], place.channel, *two))
+    return found
+
+
+def before(posed: Posed, values: Any, thorough: bool = False) -> list[Hint]:
+    """What can be asked without a simulation; `thorough`: also where there is little reason to."""
+    found = [hint for experiment in posed.experiments for hint in _of_noise(experiment)]
+    for group in posed.groups:
+        first = posed.experiments[group.members[0]]
+        if isinstance(first, Experiment) and isinstance(group.program, Motion) and (thorough or _odd(first)):
+            vibrating = about_start(group, values)
+            found += [hint for m in group.members for hint in _of_times(posed.experiments[m], vibrating)]
+    return found
+
+
+def about_start(group: Group, values: Any) -> np.ndarray:
+    """The angular frequencies of the vibrations about the start of the first experiment of a group."""
+    assert isinstance(group.program, Motion)
+    known: list[np.ndarray] = []
+    t0 = group.program.t0
+
+    def look(system: Any, *_: Any) -> Any:
+        known.append(vibrations(system, t0))
+        return jnp.zeros(())
+
+    group.only(0).each(values, look)
+    return known[0]
+
+
+def of_start(found: Iterable[Row], posed: Posed) -> list[Hint]:
+    """What the predictions of the start values make one ask: about inputs first, which explain all channels."""
+    found = list(found)
+    hints: list[Hint] = []
+    for experiment in dict.fromkeys(row.experiment for row in found):
+        mine = [row for row in found if row.experiment is experiment]
+        about_inputs = _of_inputs(experiment, mine)
+        hints += about_inputs
+        for row in mine:
+            # One question at a time: others may have the same answer.
+            about_units = [] if about_inputs else list(_of_units(row, posed))
+            hints += about_units or list(_of_offset(row, posed))
+    return hints
+
+
+def _of_noise(experiment: AbstractExperiment) -> Iterable[Hint]:
+    for name, data in experiment.data.items():
+        noise, known = experiment.noise(name), data[np.isfinite(data)]
+        if noise is not None and known.size >= _FEWEST and 0 < np.ptp(known) < np.min(noise):
+            yield Hint(
+                experiment.name,
+                name,
+                f"{experiment.name}, '{name}': the noise, {np.min(noise):.4g}, is larger than the whole range of the "
+                f"data, {np.ptp(known):.4g}: is it in SI units?",
+            )
+
+
+def _odd(experiment: Experiment) -> bool:
+    """Whether the times may be in another unit, by themselves."""
+    return bool(np.median(np.diff(experiment.times)) > _SLOW or np.ptp(experiment.times) < _SHORT)
+
+
+def _of_times(experiment: AbstractExperiment, vibrating: np.ndarray) -> Iterable[Hint]:
+    if not isinstance(experiment, Experiment) or not vibrating.size:
+        return
+    apart, lasting = float(np.median(np.diff(experiment.times))), float(experiment.times[-1] - experiment.t0)
+    slowest, fastest = (2 * np.pi / float(x) for x in (vibrating.min(), vibrating.max()))
+    if apart > slowest / 2:
+        yield Hint(
+            experiment.name,
+            None,
+            f"{experiment.name}: samples are {apart:.4g} s apart, and the slowest vibration of the model has a period "
+            f'of {slowest:.4g} s: are the times in milliseconds? Then they need time_unit = "ms"',
+        )
+    elif lasting < fastest / _WITHIN:
+        yield Hint(
+            experiment.name,
+            None,
+            f"{experiment.name}: all samples are within {lasting:.4g} s, and the fastest vibration of the model has a "
+            f"period of {fastest:.4g} s: are the times in seconds already? Then leave out time_unit or time_scale",
+        )
+
+
+def _of_inputs(experiment: AbstractExperiment, mine: Sequence[Row]) -> list[Hint]:
+    """If what varies is wrong by the same factor in all channels; that an input is too small, one cannot tell."""
+    series = [row for row in mine if isinstance(experiment, Experiment) and len(row.measured) >= _FEWEST]
+    if not experiment.inputs or not series:
+        return []
+    ratios = [row.ratio(_spread) for row in series]
+    everywhere = ", in all channels" if len(ratios) > 1 else ""
+    for (low, high), factor, asked in _OF_INPUTS:
+        if all(low <= ratio <= high for ratio in ratios) and (factor < 1 or len(ratios) > 1):
+            varies = f"what varies is {ratios[0]:.4g} times what the start values predict{everywhere}"
+            return [
+                Hint(
+                    experiment.name,
+                    None,
+                    f"{experiment.name}: {varies}: is input '{name}', {_range(function)} in SI units, {asked}? Then "
+                    f"it has to be multiplied by {factor:.6g}, with scale{_of_length(factor)}",
+                )
+                for name, function in experiment.inputs.items()
+            ]
+    return []
+
+
+def _of_length(factor: float) -> str:
+    return ' or unit = "mm"' if factor == 1e-3 else ' or unit = "deg"' if factor < 1 else ""
+
+
+def _range(function: Any) -> str:
+    values = np.asarray(function.values)
+    return f"from {values.min():.4g} to {values.max():.4g}"
+
+
+def _of_units(row: Row, posed: Posed) -> Iterable[Hint]:
+    ratio = row.ratio(_size)
+    for (low, high), factor, asked in _OF_CHANNELS:
+        if low <= ratio <= high:
+            channel = row.experiment.channels[row.channel]
+            known = _NAMES.get((si_of(units.of_output(posed.system, channel.output or row.channel)), factor))
+            alone = channel.unit is None and channel.scale == 1
+            named = f', or unit = "{known}"' if known and alone else ""
+            yield Hint(
+                row.experiment.name,
+                row.channel,
+                f"{row.where}: measured is {ratio:.4g} times what the start values predict: {asked}? Then the channel "
+                f"needs scale = {factor * channel.scale:.6g}{named}",
+            )
+
+
+def _of_offset(row: Row, posed: Posed) -> Iterable[Hint]:
+    if not isinstance(row.experiment, Experiment) or f"{row.channel}.bias" in posed.unknowns.names:
+        return
+    noise, bias = row.experiment.noise(row.channel), row.experiment.channels[row.channel].bias
+    for i, (measured, predicted) in enumerate(zip(row.measured.T, row.predicted.T, strict=True)):
+        off = (measured - predicted)[np.isfinite(measured - predicted)]
+        if off.size < _FEWEST:
+            continue
+        mean, least = float(np.mean(off)), max(np.std(off), 0 if noise is None else float(np.max(noise)))
+        if abs(mean) > _CONSTANT * least and abs(mean) > np.nanstd(measured):
+            entry = "" if row.measured.shape[1] == 1 else f"[{i}]"
+            yield Hint(
+                row.experiment.name,
+                row.channel,
+                f"{row.where}{entry}: measured is {abs(mean):.4g} {'less' if mean < 0 else 'more'} than predicted, "
+                f"nearly constant ({mean:.4g} +- {np.std(off):.2g}): a bias, or another zero? Then the channel needs "
+                f"bias = {bias + mean:.4g}, or an unknown '{row.channel}.bias'",
+            )
+
+
+def _size(x: np.ndarray) -> float:
+    return float(np.sqrt(np.nansum(x**2)))
+
+
+def _spread(x: np.ndarray) -> float:
+    known = ~np.all(np.isnan(x), axis=0)
+    return float(np.sqrt(np.nansum((x[:, known] - np.nanmean(x[:, known], axis=0)) ** 2)))
+
+
+def texts(hints: Iterable[Hint], bad: Mapping[str, set[str]] | None = None) -> tuple[str, ...]:
+    """The questions; if `bad` is given, only those about its experiments and their channels."""
+    asked = [h for h in hints if bad is None or (h.experiment in bad and h.channel in (None, *bad[h.experiment]))]
+    return tuple(dict.fromkeys(hint.text for hint in asked))

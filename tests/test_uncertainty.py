@@ -1,0 +1,41 @@
+"""What residuals say about a fit: laws of chi^2 and R^2."""
+
+import numpy as np
+import pytest
+
+from difmbs.identification.uncertainty import far_from_one, residuals_of
+
+
+def test_r_squared_is_one_less_the_unexplained_share_of_the_variance():
+    rng = np.random.default_rng(0)
+    # Each entry of a vector has a mean of its own.
+    measured = rng.normal(size=(40, 3)) * [1, 2, 0] + [5, -3, 7]
+    off = 0.3 * rng.normal(size=(40, 3))
+    noise = rng.uniform(0.1, 1, size=(40, 3))
+    weights = np.where(np.arange(40)[:, None] < 5, 0, 1 / noise)
+    found = residuals_of("run", "x", weights * off, weights, measured)
+    kept = measured[5:] - measured[5:].mean(axis=0)
+    assert found.r_squared == pytest.approx(1 - np.sum(off[5:] ** 2) / np.sum(kept**2), rel=1e-12)
+    assert found.numbers()["r_squared"] == found.r_squared
+    mean = residuals_of("run", "x", measured[:, 0] - measured[:, 0].mean(), np.ones(40), measured[:, 0])
+    assert mean.r_squared == pytest.approx(0, abs=1e-12)
+    constant = residuals_of("run", "x", np.full(9, 0.1), np.ones(9), np.full(9, 0.3))
+    assert np.isnan(constant.r_squared)
+
+
+@pytest.mark.parametrize("freedom", [3, 50])
+def test_chi2_of_noise_is_hardly_ever_far_from_one(freedom):
+    draws = np.random.default_rng(0).chisquare(freedom, size=5000)
+    flagged = np.mean([far_from_one(chi2, freedom) for chi2 in draws])
+    # 0.001 is expected; this is four standard deviations more.
+    assert 0 < flagged < 0.0028
+    assert far_from_one(5.0 * freedom + 20, freedom)
+    assert not far_from_one(float(freedom), freedom)
+
+
+def test_what_hardly_changes_the_errors_is_not_far_however_sure_it_is():
+    assert not far_from_one(1.08e6, 1_000_000)
+    assert far_from_one(1.12e6, 1_000_000)
+    assert far_from_one(0.8e6, 1_000_000)
+    assert not far_from_one(1.0, 0)
+    assert not far_from_one(np.inf, 5)
