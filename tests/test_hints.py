@@ -90,6 +90,10 @@ def test_channels_in_other_units():
     assert "in degrees? Then the channel needs scale = 0.0174533" in said
     (said,) = asked(ride({"height": measured()["height"]}, scale=1e3))
     assert said.endswith("Then the channel needs scale = 1")
+    _, said = asked(ride({"height": measured()["height"]}, unit="mm"))
+    assert said.endswith("Then the channel needs neither unit nor scale")
+    (said,) = asked(ride({"height": measured()["height"]}, unit="km", inputs=False))
+    assert said.endswith("Then the channel needs neither unit nor scale")
 
 
 def test_an_input_in_other_units_comes_before_the_channels_and_is_named():
@@ -99,7 +103,7 @@ def test_an_input_in_other_units_comes_before_the_channels_and_is_named():
     assert f", in all channels: is input 'profile.offset', from {least:.4g} to {most:.4g} in SI units, in milli" in said
     assert said.endswith('Then it has to be multiplied by 0.001, with scale or unit = "mm"')
     # Of one channel, too.
-    (said,) = asked(ride({"height": measured()["height"]}, road=1e3), road=1e3)
+    said, *_ = asked(ride({"height": measured()["height"]}, road=1e3), road=1e3)
     assert "is input 'profile.offset'" in said
     # That of an input in kilometres is that of a channel in millimetres, if there is one only.
     (said,) = asked(ride(road=1e-3), road=1e-3)

@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._units import si_of
+from .._units import si_of, unit_of
 from . import units
 from .experiments import AbstractExperiment, Experiment
 from .noise import rows_of
@@ -120,8 +120,8 @@ def of_start(found: Iterable[Row], posed: Posed) -> list[Hint]:
         about_inputs = _of_inputs(experiment, mine)
         hints += about_inputs
         for row in mine:
-            # One question at a time: others may have the same answer.
-            about_units = [] if about_inputs else list(_of_units(row, posed))
+            # Of several channels that are wrong by the same factor not each is: one question at a time.
+            about_units = [] if about_inputs and len(mine) > 1 else list(_of_units(row, posed))
             hints += about_units or list(_of_offset(row, posed))
     return hints
 
@@ -199,16 +199,21 @@ def _of_units(row: Row, posed: Posed) -> Iterable[Hint]:
     ratio = row.ratio(_size)
     for (low, high), factor, asked in _OF_CHANNELS:
         if low <= ratio <= high:
-            channel = row.experiment.channels[row.channel]
-            known = _NAMES.get((si_of(units.of_output(posed.system, channel.output or row.channel)), factor))
-            alone = channel.unit is None and channel.scale == 1
-            named = f', or unit = "{known}"' if known and alone else ""
-            yield Hint(
-                row.experiment.name,
-                row.channel,
-                f"{row.where}: measured is {ratio:.4g} times what the start values predict: {asked}? Then the channel "
-                f"needs scale = {factor * channel.scale:.6g}{named}",
-            )
+            said = f"measured is {ratio:.4g} times what the start values predict: {asked}?"
+            text = f"{row.where}: {said} Then {_remedy(row, posed, factor)}"
+            yield Hint(row.experiment.name, row.channel, text)
+
+
+def _remedy(row: Row, posed: Posed, factor: float) -> str:
+    channel = row.experiment.channels[row.channel]
+    scale = factor * channel.scale
+    if channel.unit is not None:
+        if np.isclose(scale * unit_of(channel.unit).factor, 1):
+            return "the channel needs neither unit nor scale"
+        return f'the channel needs scale = {scale:.6g} beside unit = "{channel.unit}"'
+    known = _NAMES.get((si_of(units.of_output(posed.system, channel.output or row.channel)), factor))
+    named = f', or unit = "{known}"' if known and channel.scale == 1 else ""
+    return f"the channel needs scale = {scale:.6g}{named}"
 
 
 def _of_offset(row: Row, posed: Posed) -> Iterable[Hint]:
