@@ -54,7 +54,7 @@ def couple(system: System, redundant: str) -> System:
     """
     structure = system.structure
     if not system.constrained:
-        return _with(system, {}, 0)
+        return _with(system, {})
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
         raise ModelError("a model with constraints cannot be assembled from traced values: assemble it once from plain "
                          "numbers and pass the traced ones to simulate(params=...).")  # fmt: skip
@@ -66,18 +66,19 @@ def couple(system: System, redundant: str) -> System:
     }
     if not np.any(waits):
         # A tree of bodies that carry their constraints: these are independent.
-        return _with(system, couplings, 0)
+        return _with(system, couplings)
     dependent = found.dependent()
     if dependent:
         _say(structure, found.equations, dependent, redundant)
         couplings = {n: dataclasses.replace(c, exponents=found.exponents(n)) for n, c in couplings.items()}
-    return _with(system, couplings, _MOST_REFINEMENTS if dependent else found.refinements(waits))
+    refinements = _MOST_REFINEMENTS if dependent else found.refinements(waits)
+    return _with(system, couplings, sum(map(len, dependent.values())), refinements)
 
 
-def _with(system: System, couplings: dict[int, Coupling], refinements: int) -> System:
+def _with(system: System, couplings: dict[int, Coupling], repeated: int = 0, refinements: int = 0) -> System:
     structure, none = system.structure, Coupling(0, Index([]), Index([]))
     every = tuple(couplings.get(number, none) for number in range(len(structure.constraints)))
-    structure = dataclasses.replace(structure, couplings=every, refinements=refinements)
+    structure = dataclasses.replace(structure, couplings=every, repeated=repeated, refinements=refinements)
     return dataclasses.replace(system, structure=structure)
 
 

@@ -84,6 +84,8 @@ class Structure:
     """Of each connector that events switch: whether it is on at the start."""
     couplings: tuple[Coupling, ...] = ()
     """Of each group of constraints."""
+    repeated: int = 0
+    """How many equations of constraints repeat what others fix at the start."""
     refinements: int = 0
     """How often solutions of the equations of motion are refined."""
 
@@ -100,6 +102,7 @@ class Structure:
             dict(self.readings),
             self.switches,
             self.couplings,
+            self.repeated,
             self.refinements,
         )
 
