@@ -113,7 +113,8 @@ class Outputs(Mapping[str, Any]):
 
     def _of_body(self, name: str, element: Element, variable: str) -> Any:
         if variable not in BODY_OUTPUTS:
-            raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, BODY_OUTPUTS)}")
+            known = variables(self.system, name)
+            raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
         (part,) = element.parts
         kind = self.system.structure.bodies[part.group].kind
         point = jnp.zeros((element.count, 3), self.q.dtype) if kind.extended else None

@@ -698,7 +698,7 @@ RUNS = [
     row("max_steps none", r"max_steps must be a whole number", lambda: run(max_steps=None)),
     row("adjoint", r"adjoint must be a diffrax adjoint or None, got 'reverse'", lambda: run(adjoint="reverse")),
     row("adjoint class", r"adjoint must be a diffrax adjoint", lambda: run(adjoint=diffrax.DirectAdjoint)),
-    row("rtol in single precision", r"rtol = 1e-08 cannot be reached in single precision", single_precision),
+    row("rtol in single precision", r"rtol = 1e-08 cannot be reached in single precision", lambda: single_precision(rtol=1e-8)),
     row("mass too large for single precision", r"'bob': mass = 1e\+300 is too large for float32", lambda: mass_in_single_precision(1e300)),
     row("mass too small for single precision", r"'bob': mass = 1e-39 is so small", lambda: mass_in_single_precision(1e-39)),
 ]  # fmt: skip

