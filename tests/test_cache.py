@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import pytest
 from jax._src import compilation_cache
 
-from difmbs import _cache
-from difmbs._cache import Kept
+from difmbs.jaxtools import program_cache as _cache
+from difmbs.jaxtools.program_cache import Kept
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import difmbs as mbs
 from difmbs.command import main
-from difmbs.command._running import plain
+from difmbs.command.shell import plain
 
 from . import commands
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import difmbs as mbs
-from difmbs import _compiling
+from difmbs.jaxtools import compile_messages as _compiling
 
 SAID = "compiling ...\n"
 

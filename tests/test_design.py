@@ -220,7 +220,7 @@ def test_starts_that_cannot_be_simulated_are_left_out():
 
 
 def test_the_status_is_that_of_the_search_that_found_the_best(monkeypatch):
-    from difmbs.design.search import Search
+    from difmbs.design.optimize import Search
 
     ends = {"converged": 3.0, "stalled": 1.0, "max_iterations": 2.0}
 
@@ -271,8 +271,8 @@ def scaled(factor):
 
 
 def test_tasks_that_differ_in_anything_are_told_apart():
-    from difmbs.design.search import posed_search
-    from difmbs.design.store import _fingerprint
+    from difmbs.design.evaluation_log import _fingerprint
+    from difmbs.design.optimize import posed_search
 
     def of(objective, saveat=TIMES, unknowns=DAMPER):
         options = dict(t0=0.0, t1=2.0, dt=0.01, solver=None, saveat=saveat, rtol=1e-8, atol=1e-10, max_steps=4096)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import difmbs
-from difmbs.connectors._connector import AbstractConnector
+from difmbs.elements.connectors.connector import AbstractConnector
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._parameters import flatten
-from difmbs.files import model_text
+from difmbs.core.parameters import flatten
+from difmbs.files.model_files import model_text
 
 from .cases import INERTIA
 from .described import MODEL, everything

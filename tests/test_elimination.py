@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._elimination_plan import Held, plan
-from difmbs.equations import accelerations
+from difmbs.dynamics.accelerations import accelerations
+from difmbs.dynamics.elimination_plan import Held, plan
 
 from .models import circles_meet
 

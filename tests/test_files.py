@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.files import KINDS, changed, fingerprint, model_text, output_folder, read_model, replacing
+from difmbs.files.element_tables import KINDS
+from difmbs.files.fingerprint import fingerprint
+from difmbs.files.model_changes import changed
+from difmbs.files.model_files import model_text, read_model
+from difmbs.files.writing import output_folder, replacing
 
 from . import cases, models
 from .described import MODEL, everything

@@ -9,8 +9,8 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.hints import Row, before, of_start, texts
-from difmbs.identification.inputs import with_inputs
-from difmbs.identification.search import posed_problem
+from difmbs.identification.identify import posed_problem
+from difmbs.identification.recorded_inputs import with_inputs
 
 TIMES = np.linspace(0, 4, 201)
 ROAD = np.convolve(np.random.default_rng(0).normal(size=241), np.ones(41) / 41, "valid") * 0.05

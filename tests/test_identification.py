@@ -10,7 +10,7 @@ import pytest
 import scipy.optimize
 
 import difmbs as mbs
-from difmbs.identification.inputs import with_inputs
+from difmbs.identification.recorded_inputs import with_inputs
 
 from .interrupts import interrupted_at
 
@@ -622,8 +622,8 @@ def test_a_resumed_fit_knows_what_several_starts_led_to(tmp_path):
 
 
 def test_fits_that_differ_in_anything_are_told_apart():
-    from difmbs.identification.search import posed_problem
-    from difmbs.identification.store import fingerprint
+    from difmbs.identification.checkpoint import fingerprint
+    from difmbs.identification.identify import posed_problem
 
     many = np.full(2001, NOISE)
     one_larger = many.copy()

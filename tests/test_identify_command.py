@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.command._running import in_background
+from difmbs.command.shell import in_background
 
 from .commands import run
 

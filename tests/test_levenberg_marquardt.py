@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from difmbs.identification import levenberg_marquardt as lm
 from difmbs.identification.problem import AbstractProblem, Scaling
+from difmbs.search import levenberg_marquardt as lm
 
 FAR = np.array([0.3, 5.0])
 """Where the optimum is, in logarithms."""

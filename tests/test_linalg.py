@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from difmbs._batches import anywhere
-from difmbs.linalg import eliminate, order_of, tall_qr
+from difmbs.jaxtools.batched_loops import anywhere
+from difmbs.linalg.elimination_order import eliminate, order_of
+from difmbs.linalg.tall_qr import tall_qr
 
 
 def pattern(nodes, seed):

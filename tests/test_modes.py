@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._arguments import warn_of_single_precision
+from difmbs.simulation.arguments import warn_of_single_precision
 
 from .test_statics import WAYS, G, in_direction, linkage, net, net_data, pendulum, shifted
 

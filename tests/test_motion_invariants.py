@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import difmbs as mbs
-from difmbs._simulate import method_of
-from difmbs.solvers import one_step
+from difmbs.simulation.simulate import method_of
+from difmbs.solvers.one_step import one_step
 
 from . import models
 

@@ -10,8 +10,8 @@ import pytest
 from jax import lax
 
 import difmbs as mbs
-from difmbs.equations import accelerations, split
-from difmbs.solvers import one_step
+from difmbs.dynamics.accelerations import accelerations, split
+from difmbs.solvers.one_step import one_step
 
 from . import models
 

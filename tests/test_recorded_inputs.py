@@ -10,7 +10,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.failures import remedied
-from difmbs.identification.search import posed_problem
+from difmbs.identification.identify import posed_problem
 from difmbs.identification.time_scale import fastest, refined, step_of
 
 from .commands import run

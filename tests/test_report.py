@@ -12,11 +12,11 @@ import pytest
 from matplotlib.image import imread
 
 import difmbs as mbs
-from difmbs._numbers import measured, short
-from difmbs.pages.drawing import Drawing, chosen
-from difmbs.pages.samples import fitted_samples
-from difmbs.pages.series import autocorrelation, series
-from difmbs.pages.unknowns import correlation
+from difmbs.core.formatting import measured, short
+from difmbs.reports.drawing import Drawing, chosen
+from difmbs.reports.samples import fitted_samples
+from difmbs.reports.time_series import autocorrelation, series
+from difmbs.reports.unknowns_section import correlation
 
 from .test_identification import (
     DT,

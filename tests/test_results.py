@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import difmbs as mbs
-from difmbs.files import fingerprint
+from difmbs.files.fingerprint import fingerprint
 
 from .mutations import mutated
 

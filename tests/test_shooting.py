@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.identification.pieces import States, run_piece
-from difmbs.identification.search import posed_problem
+from difmbs.identification.identify import posed_problem
+from difmbs.identification.segments import States, run_piece
 
 from .interrupts import interrupted_at
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._shown import MOST_LINES, limited
+from difmbs.core.reprs import MOST_LINES, limited
 
 from .test_model import net
 

@@ -8,9 +8,9 @@ import optimistix
 import pytest
 
 import difmbs as mbs
-from difmbs._integrate import Fixed
-from difmbs._simulate import _simulate
-from difmbs.solvers import one_step
+from difmbs.simulation.simulate import _simulate
+from difmbs.simulation.time_loops import Fixed
+from difmbs.solvers.one_step import one_step
 
 
 def chain(n=3, **spring):
@@ -297,8 +297,8 @@ def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
     loss = lambda theta: misfit(theta, **RUNS[run])
     expected = jax.grad(loss)(THETA)
     # So little that only every tenth or so state is kept.
-    monkeypatch.setattr("difmbs._stored.MOST", 100)
-    monkeypatch.setattr("difmbs._stored._ROWS", 8)
+    monkeypatch.setattr("difmbs.simulation.stored_states.MOST", 100)
+    monkeypatch.setattr("difmbs.simulation.stored_states._ROWS", 8)
     jax.clear_caches()
     assert_close(jax.grad(loss)(THETA), expected, 1e-12)
     assert_close(jax.jacfwd(loss)(THETA), expected, 1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._arguments import warn_of_single_precision
+from difmbs.simulation.arguments import warn_of_single_precision
 
 MASS, STIFFNESS, DAMPING = 2.0, 80.0, 0.4
 TIMES = np.linspace(0, 2, 41)

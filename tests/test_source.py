@@ -1,77 +1,71 @@
 """Rules for the code that a reader should not have to check by hand."""
 
+import ast
 import inspect
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import difmbs as mbs
-from difmbs._xla import set_options
+from difmbs.jaxtools.xla_options import set_options
 
 from . import cases
 
 PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
+ROOT = Path(mbs.__file__).parent
 LEVELS = [
-    {
-        "_cache",
-        "_compiling",
-        "_late",
-        "_unchecked",
-        "_storage",
-        "_copies",
-        "_batches",
-        "_errors",
-        "_status",
-        "_types",
-        "_xla",
-        "_ranges",
-        "_spectrum",
-        "linalg",
-    },
-    {"_shown", "_numbers"},
-    {"_stored", "_look", "_missing", "_tangents", "_parameters", "_rotations", "_index", "_eigen"},
-    {"_frames", "_units"},
-    {"bodies", "connectors", "sensors", "event", "piecewise"},
-    {"_groups", "_markers"},
-    {"_structure"},
-    {"system", "_elimination_plan"},
-    {"_layout"},
-    {"_coupling", "_problems", "_planes"},
-    {"equations"},
-    {"_assembly", "_newton", "_projection", "_rest"},
-    {"outputs", "solvers", "_search"},
-    {"_editing", "_describe"},
-    {"model", "functions", "_events"},
-    {"_integrate", "_arguments", "solution"},
-    {"_replay", "_walk", "health", "_linearize"},
-    {"_again"},
-    {"_travel"},
-    {"_simulate", "statics", "_modes"},
-    {"files"},
-    {"identification"},
-    {"design"},
-    {"tasks", "pages"},
+    {"core", "jaxtools"},
+    {"linalg", "elements"},
+    {"system"},
+    {"dynamics"},
+    {"modelling", "solvers"},
+    {"simulation"},
+    {"analysis", "files"},
+    {"search"},
+    {"identification", "design"},
+    {"task_files", "reports"},
     {"command"},
-    {"__init__", "__main__"},
 ]
+"""The rooms: each imports only from itself and from those above it here. docs/architecture.md says what is in them."""
 
 
-def level(name):
-    return next(i for i, names in enumerate(LEVELS) if name in names)
+def level(room):
+    return next(i for i, rooms in enumerate(LEVELS) if room in rooms)
+
+
+def imports_of(source):
+    """The rooms from which a file imports."""
+    depth = len(source.relative_to(ROOT).parts)
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            yield from [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
-def test_files_import_lower_levels_or_their_own_folder(source):
-    root = Path(mbs.__file__).parent
-    here = source.relative_to(root).parts[0].removesuffix(".py")
-    for dots, name in re.findall(r"^\s*from (\.+)([\w.]*) import", source.read_text(), re.MULTILINE):
-        outside = len(dots) == len(source.relative_to(root).parts)
-        target = name.split(".")[0]
-        if outside and target and target != here:
-            assert level(target) < level(here), f"{here} imports {target}"
+def test_rooms_import_only_from_lower_ones(source):
+    room = source.relative_to(ROOT).parts[0]
+    for other in imports_of(source) if room in set().union(*LEVELS) else ():
+        assert other == room or level(other) < level(room), f"{room} imports {other}"
+
+
+def test_every_file_is_in_a_room_and_rooms_are_what_their_docstrings_say():
+    assert {path.name for path in ROOT.iterdir() if path.suffix == ".py"} == {"__init__.py", "__main__.py"}
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == set().union(*LEVELS)
+    for path in ROOT.glob("*/**/__init__.py"):
+        body = ast.parse(path.read_text()).body
+        assert len(body) == 1 or path.parent.name == "command", f"{path} holds more than a docstring"
+
+
+def test_no_stem_of_a_file_and_no_name_of_a_class_is_there_twice():
+    stems = [path.stem for path in SOURCES if path.stem != "__init__"]
+    classes = [
+        node.name for path in SOURCES for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)
+    ]
+    assert not [name for name, count in Counter((*stems, *classes)).items() if count > 1]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)

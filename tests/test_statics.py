@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs._arguments import warn_of_single_precision
-from difmbs.statics import _raise_if_failed, _searched
+from difmbs.analysis.statics import _raise_if_failed, _searched
+from difmbs.simulation.arguments import warn_of_single_precision
 
 G = 9.81
 WAYS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from difmbs._stored import Evenly, Thinning
+from difmbs.simulation.stored_states import Evenly, Thinning
 
 
 @pytest.mark.parametrize("plan", [Evenly(100, 1), Evenly(100, 11), Thinning(8, 100), Thinning(128, 100)])

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import difmbs as mbs
-from difmbs.files import _tables, beside, write_table
+from difmbs.files import tables as _tables
+from difmbs.files.reading import beside
+from difmbs.files.tables import write_table
 
 from .mutations import mutated
 

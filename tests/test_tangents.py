@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from difmbs._rotations import length_and_direction
-from difmbs._storage import by_component
-from difmbs._tangents import jvp_of_many
+from difmbs.elements.rotations import length_and_direction
+from difmbs.jaxtools.many_tangents import jvp_of_many
+from difmbs.jaxtools.memory_layout import by_component
 
 
 def springs(x):

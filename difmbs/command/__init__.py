@@ -2,14 +2,14 @@
 
 import click
 
-from ._check import check
-from ._doctor import doctor
-from ._examples import examples
-from ._identify import identify
-from ._optimize import optimize
-from ._report import report
-from ._running import Commands
-from ._simulate import simulate
+from .check_command import check
+from .doctor_command import doctor
+from .examples_command import examples
+from .identify_command import identify
+from .optimize_command import optimize
+from .report_command import report
+from .shell import Commands
+from .simulate_command import simulate
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,13 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import counted
-from .._parameters import nest
-from .._shown import limited
+from ..core.errors import counted
+from ..core.parameters import nest
+from ..core.reprs import limited
 from ..identification.problem import put
-from ..identification.progress import Iteration
-from ..identification.unknowns import Unknowns
-from ..system import System
+from ..search.progress import Iteration
+from ..search.unknowns import Unknowns
+from ..system.system import System
 from .objectives import number_names
 from .task import Task, evaluate
 

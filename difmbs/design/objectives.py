@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import ParameterError
-from .._parameters import as_array, is_numbers, show, show_error
+from ..core.errors import ParameterError
+from ..core.parameters import as_array, is_numbers, show, show_error
+from ..dynamics.outputs import component_of, entry_names, is_single
 from ..identification.experiments import output_shape
-from ..outputs import component_of, entry_names, is_single
-from ..solution import Solution
-from ..system import System
+from ..simulation.solution import Solution
+from ..system.system import System
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._parameters import Path
-from .._simulate import simulate
+from ..core.parameters import Path
 from ..identification.problem import Scaling, put
-from ..identification.unknowns import Target
-from ..solution import Solution
-from ..system import System
+from ..search.unknowns import Target
+from ..simulation.simulate import simulate
+from ..simulation.solution import Solution
+from ..system.system import System
 from .objectives import Limit, rows_of
 
 

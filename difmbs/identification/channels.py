@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import ParameterError
-from .._parameters import as_array, is_numbers, show
-from .._shown import of_fields
-from .._units import unit_of
+from ..core.errors import ParameterError
+from ..core.parameters import as_array, is_numbers, show
+from ..core.reprs import of_fields
+from ..core.units import unit_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from .._errors import ParameterError, counted, did_you_mean
-from .._parameters import as_array, is_numbers, show
-from .._shown import listed, times
-from ..files import Column, column_of, read_table, times_of, unit_in
-from ..outputs import Outputs, component_of
-from ..piecewise import Piecewise
-from ..system import System
+from ..core.errors import ParameterError, counted, did_you_mean
+from ..core.parameters import as_array, is_numbers, show
+from ..core.reprs import listed, times
+from ..dynamics.outputs import Outputs, component_of
+from ..elements.piecewise import Piecewise
+from ..files.columns import Column, column_of, times_of, unit_in
+from ..files.tables import read_table
+from ..system.system import System
 from .channels import Channel, in_window, measured
-from .programs import AbstractProgram, Motion, Rest, Settings, Vibration
+from .predictions import AbstractProgram, Motion, Rest, Settings, Vibration
 
 
 class AbstractExperiment(abc.ABC):

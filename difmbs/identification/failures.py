@@ -5,11 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import SimulationError
+from ..core.errors import SimulationError
 from .experiments import AbstractExperiment
-from .pose import Posed
+from .predictions import Motion, Vibration
 from .problem import Group, Problem
-from .programs import Motion, Vibration
+from .setup import Posed
 from .time_scale import fastest, refined, step_of
 
 

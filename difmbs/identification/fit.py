@@ -8,18 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from .._errors import ParameterError, did_you_mean
-from .._numbers import explained
-from .._parameters import nest
-from .._shown import limited
-from ..system import System
-from . import levenberg_marquardt as lm
+from ..core.errors import ParameterError, did_you_mean
+from ..core.formatting import explained
+from ..core.parameters import nest
+from ..core.reprs import limited
+from ..search import levenberg_marquardt as lm
+from ..search.progress import Iteration
+from ..system.system import System
 from .identifiability import Identifiability
-from .pose import Posed
 from .problem import Problem
-from .profile import gradient_error, profile
-from .progress import Iteration
+from .profile_likelihood import gradient_error, profile
 from .questions import asked
+from .setup import Posed
 from .uncertainty import Residuals, correlation, far_from_one
 from .verdict import Check, checks, headline
 

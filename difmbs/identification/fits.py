@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from .._errors import ParameterError, did_you_mean
-from .._shown import limited
-from . import levenberg_marquardt as lm
-from .batches import Found
+from ..core.errors import ParameterError, did_you_mean
+from ..core.reprs import limited
+from ..search import levenberg_marquardt as lm
+from .fit_batches import Found
 from .identifiability import RANK, analyse
 from .noise import at_bounds, taken_up
-from .pose import Posed
 from .problem import Problem
+from .setup import Posed
 from .uncertainty import covariance
 
 

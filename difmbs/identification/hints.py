@@ -11,13 +11,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._units import si_of, unit_of
-from . import units
+from ..core.units import si_of, unit_of
+from . import channel_units
 from .experiments import AbstractExperiment, Experiment
 from .noise import rows_of
-from .pose import Posed
+from .predictions import Motion
 from .problem import Group, Place
-from .programs import Motion
+from .setup import Posed
 from .time_scale import vibrations
 
 _FEWEST = 10
@@ -211,7 +211,7 @@ def _remedy(row: Row, posed: Posed, factor: float) -> str:
         if np.isclose(scale * unit_of(channel.unit).factor, 1):
             return "the channel needs neither unit nor scale"
         return f'the channel needs scale = {scale:.6g} beside unit = "{channel.unit}"'
-    known = _NAMES.get((si_of(units.of_output(posed.system, channel.output or row.channel)), factor))
+    known = _NAMES.get((si_of(channel_units.of_output(posed.system, channel.output or row.channel)), factor))
     named = f', or unit = "{known}"' if known and channel.scale == 1 else ""
     return f"the channel needs scale = {scale:.6g}{named}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.linalg import qr
 
-from .._shown import limited
+from ..core.reprs import limited
 
 RANK = 1e-7
 """Of the sensitivities of unit length: smaller singular values are the error of the simulation."""

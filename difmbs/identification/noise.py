@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from . import levenberg_marquardt as lm
+from ..search import levenberg_marquardt as lm
 from .identifiability import RANK
-from .pose import Posed
 from .problem import Group, Place, Problem
+from .setup import Posed
 
 _NORMAL = 1.4826
 """The standard deviation of normally distributed numbers over the median of their sizes."""

@@ -8,15 +8,15 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._units import si_of
-from . import units
+from ..core.units import si_of
+from . import channel_units
 from .experiments import AbstractExperiment, Experiment
 from .failures import reason
 from .hints import about_start, before, of_start, rows, texts
 from .noise import rows_of
-from .pose import Posed
+from .predictions import Motion
 from .problem import Group, Place, flat
-from .programs import Motion
+from .setup import Posed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _extents(
         channel, counts = row.experiment.channels[row.channel], np.isfinite(row.measured)
         known = row.predicted[np.isfinite(row.predicted)]
         predicted = (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
-        unit = si_of(units.of_output(posed.system, channel.output or row.channel))
+        unit = si_of(channel_units.of_output(posed.system, channel.output or row.channel))
         ends = float(np.nanmin(row.measured)), float(np.nanmax(row.measured))
         found.append(Extent(row.experiment.name, row.channel, "channel", unit, int(counts.sum()), *ends, *predicted))
     for experiment in experiments:

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._parameters import Path
-from ..system import System
-from .programs import CHANNEL_PARAMETERS, AbstractProgram
-from .unknowns import Target
+from ..core.parameters import Path
+from ..search.unknowns import Target
+from ..system.system import System
+from .predictions import CHANNEL_PARAMETERS, AbstractProgram
 
 
 class Group(eqx.Module):

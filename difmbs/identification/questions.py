@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 
 from .hints import before, of_start, rows, texts
-from .profile import start_predictions
+from .profile_likelihood import start_predictions
 from .uncertainty import Residuals
 
 if TYPE_CHECKING:

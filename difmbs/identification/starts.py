@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._errors import SimulationError
-from . import levenberg_marquardt as lm
-from .pose import Posed
+from ..core.errors import SimulationError
+from ..search import levenberg_marquardt as lm
+from ..search.unknowns import Unknowns
 from .problem import Problem, Scaling
-from .unknowns import Unknowns
+from .setup import Posed
 
 _SPREAD = 10.0
 """Positive unknowns without bounds are looked for so many times above and below the start."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.linalg import LinAlgError, eigvals, null_space, solve
 
-from .._errors import SimulationError
-from .._linearize import Linearization, linearize
-from ..piecewise import Piecewise
-from ..system import System
+from ..analysis.linearize import Linearization, linearize
+from ..core.errors import SimulationError
+from ..elements.piecewise import Piecewise
+from ..system.system import System
 
 _LARGEST = 300
 """So many velocity coordinates are few enough for dense matrices."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._numbers import count, explained, listed, short
+from ..core.formatting import count, explained, listed, short
 from .uncertainty import Residuals, far_from_one
 
 if TYPE_CHECKING:

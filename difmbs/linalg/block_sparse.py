@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from .rows import row, with_row
-from .small import inverse, matmul, matvec
+from .small_blocks import inverse, matmul, matvec
 
 
 class Factors(NamedTuple):

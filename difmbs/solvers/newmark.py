@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._errors import ParameterError
-from .._newton import newton
-from .._parameters import show
-from .._problems import AbstractProblem
-from .._projection import Visited, settle
-from .._status import Status
-from ..system import System
+from ..core.errors import ParameterError
+from ..core.parameters import show
+from ..core.status import Status
+from ..dynamics.implicit_equations import AbstractProblem
+from ..dynamics.newton import newton
+from ..dynamics.projection import Visited, settle
+from ..system.system import System
 
 
 class Coefficients(NamedTuple):

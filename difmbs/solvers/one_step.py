@@ -15,16 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .._problems import ACCELERATION, POSITION, VELOCITY
-from .._projection import Route, Visited, settle
-from .._status import Status
-from .._tangents import jvp_of_many
-from ..equations import anew, corrected, derivative, solved, split
-from ..linalg import with_row
-from ..system import System
+from ..core.status import Status
+from ..dynamics.accelerations import anew, corrected, derivative, solved, split
+from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
+from ..dynamics.projection import Route, Visited, settle
+from ..jaxtools.many_tangents import jvp_of_many
+from ..linalg.rows import with_row
+from ..system.system import System
 from . import newmark
 from .newmark import AbstractNewmark
-from .patient import patient
+from .root_finders import patient
 from .stages import Attached, stage_times
 
 TERM = diffrax.ODETerm(derivative)

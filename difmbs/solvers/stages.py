@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from ..equations import derivative
-from ..linalg import with_row
+from ..dynamics.accelerations import derivative
+from ..linalg.rows import with_row
 
 
 def stage_times(t: Any, h: Any) -> Any:

@@ -14,7 +14,7 @@ from jplephem import Ephemeris
 jax.config.update("jax_enable_x64", True)
 
 import difmbs as mbs  # noqa: E402
-from difmbs.files import model_text  # noqa: E402
+from difmbs.files.model_files import model_text  # noqa: E402
 
 HERE = Path(__file__).parent
 TITLE = "# The Sun and the outer planets from 1980 on, in au and days; fit.py finds the mass of the Sun"

@@ -1,0 +1,1 @@
+"""Without a time loop: equilibria, linearization, vibrations."""

@@ -1,0 +1,221 @@
+"""difmbs simulate: from a model file to a folder of results."""
+
+import dataclasses
+import itertools
+import json
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .input_options import driven, recorded_inputs
+from .shell import STOPPED, Report, command, in_background, installed, plain, start_jax
+
+_MOST_COLUMNS = 1000
+"""Of a table that nobody has asked for."""
+
+
+@click.command("simulate")
+@click.argument("model")
+@click.option("--t-end", type=float, help="When it ends [s], instead of what the file says.")
+@click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Such as spring.stiffness=3e3.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=FILE:COLUMN[:UNIT]",
+    help="What drives it, such as profile.offset=ride.csv:road:mm.",
+)
+@click.option("--out", default="run", show_default=True, help="The folder for the results.")
+@click.option("--force", is_flag=True, help="Replace results that are there.")
+@click.option("--allow-outside", is_flag=True, help="The tables that MODEL names may lie outside of its folder.")
+@command
+def simulate(
+    report: Report,
+    model: str,
+    t_end: float | None,
+    given: tuple[str, ...],
+    inputs: tuple[str, ...],
+    out: str,
+    force: bool,
+    allow_outside: bool,
+) -> int:
+    """Simulate a model.
+
+    MODEL is a .toml file. Writes manifest.json, sensors.csv and solution.npz.
+    """
+    start_jax()
+    from ..files.model_files import read_model
+    from ..files.writing import output_folder
+
+    described = read_model(model, allow_outside=allow_outside)
+    settings = _settings(model, described.simulation, t_end)
+    changes, recorded = _changes(given), recorded_inputs(inputs)
+    system = _changed(described.assemble(), changes)
+    system, settings, remark = driven(system, settings, recorded)
+    if remark:
+        report.say(remark)
+    with output_folder(out, force=force) as folder:
+        with stopwatch() as seconds:
+            solution, health = in_background(lambda: _run(system, settings))
+        message = _message(solution)
+        said = {"status": solution.status, "message": message, "stats": solution.stats, "health": _numbers(health)}
+        how = {"settings": settings.table(), "set": changes, "inputs": list(inputs), **said}
+        left_out = _write(folder, solution, described, how, force)
+    good = int(_reached(solution).sum())
+    report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
+    report.say(str(health) if health else "nothing was reached")
+    report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
+    report.say(f"written: {folder}/manifest.json, sensors.csv, solution.npz ({good} of {len(solution.t)} output times)")
+    if not system.structure.readings:
+        report.say("the model names no sensor: sensors.csv has the places of its bodies")
+    if left_out:
+        report.warn(left_out)
+    if message:
+        click.echo(f"simulate: {message}", err=True)
+    code, error = (STOPPED, {"error": message}) if message else (0, {})
+    report.end(code, model=model, out=str(folder), outputs=good, **said, **error, seconds=seconds)
+    return code
+
+
+def _settings(model: str, described: Any, t_end: float | None) -> Any:
+    from ..core.errors import FileError
+    from ..files.simulation_settings import SimulationSettings
+
+    if t_end is None:
+        if described is None:
+            raise FileError(f"{model} has no table [simulation]. Add one with t_end, or pass --t-end.")
+        return described
+    return SimulationSettings(t_end) if described is None else dataclasses.replace(described, t_end=t_end)
+
+
+def _changes(given: tuple[str, ...]) -> dict[str, Any]:
+    """{"spring.stiffness": 3000.0} from "spring.stiffness=3e3"."""
+    changes = {}
+    for change in given:
+        name, equals, value = change.partition("=")
+        try:
+            changes[name.strip()] = tomllib.loads(f"x = {value}")["x"]
+        except (ValueError, RecursionError):
+            equals = ""
+        if not equals or "." not in name:
+            raise click.UsageError(f"--set takes NAME=VALUE such as spring.stiffness=3e3, got {change!r}.")
+    return changes
+
+
+def _changed(system: Any, changes: dict[str, Any]) -> Any:
+    from ..core.errors import ParameterError
+    from ..core.parameters import nest
+
+    try:
+        for name, value in changes.items():
+            system = system.with_params(nest({tuple(name.split(".")): value}))
+    except ParameterError as error:
+        raise click.UsageError(f"--set: {error}") from None
+    return system
+
+
+def _run(system: Any, settings: Any) -> tuple[Any, Any]:
+    import jax
+    import numpy as np
+
+    from ..simulation.health import check
+    from ..simulation.simulate import simulate
+
+    solution = jax.block_until_ready(simulate(system, throw=False, **settings.arguments()))
+    return solution, check(solution) if np.any(_reached(solution)) else None
+
+
+def _numbers(health: Any) -> dict[str, Any]:
+    names = ("position", "velocity", "acceleration", "worst", "balance", "quadrature")
+    return {name: getattr(health, name) for name in names} if health else {}
+
+
+def _reached(solution: Any) -> Any:
+    import numpy as np
+
+    return np.all(np.isfinite(np.asarray(solution.q)), axis=-1)
+
+
+def _message(solution: Any) -> str | None:
+    """Why it stopped early."""
+    from ..core.errors import SimulationError
+    from ..simulation.solution import raise_if_failed
+
+    try:
+        raise_if_failed(solution)
+    except SimulationError as error:
+        return str(error)
+    return None
+
+
+def _write(folder: Path, solution: Any, described: Any, said: dict[str, Any], force: bool) -> str | None:
+    """The manifest last: where it is, the others are whole. Returns what is left out, if something is."""
+    from ..files.results import save_result
+    from ..files.tables import write_table
+    from ..files.writing import replacing
+
+    save_result(solution, folder / "solution.npz", force=force)
+    columns, count = _columns(solution)
+    write_table(folder / "sensors.csv", columns, force=force)
+    manifest = {
+        "schema": 1,
+        "model": {"file": described.document.path, "sha256": described.document.sha256},
+        "versions": installed("difmbs", "jax", "jaxlib", "diffrax", "equinox", "numpy"),
+        **said,
+    }
+    with replacing(folder / "manifest.json", force=force) as file:
+        file.write((json.dumps(plain(manifest), indent=2, ensure_ascii=False) + "\n").encode())
+    if count < len(columns):
+        return None
+    return f"sensors.csv has the first {len(columns) - 1} of {count} numbers; name sensors to choose others."
+
+
+def _columns(solution: Any) -> tuple[dict[str, Any], int]:
+    """Time and sensors, at the times that were reached, with a column for each number: "tip.x", "beads[3].x".
+
+    Where no sensor is named, the places of the bodies, as far as there is room; and how many columns that would be.
+    """
+    import numpy as np
+
+    from ..simulation.solution import poses
+
+    system, reached = solution.system, _reached(solution)
+    sensors = {name: np.asarray(solution[name]) for name in system.structure.readings}
+    columns: dict[str, Any] = {}
+    for name, values in (sensors or poses(solution)).items():
+        columns |= _numbered(system, name, values[reached])
+    shown = columns if sensors else dict(itertools.islice(columns.items(), _MOST_COLUMNS))
+    return {"t": np.asarray(solution.t)[reached]} | shown, len(columns)
+
+
+def _numbered(system: Any, name: str, values: Any) -> dict[str, Any]:
+    """A column for each number of an output."""
+    from ..dynamics.outputs import entry_names
+
+    names = entry_names(system, name, values.shape[1:])
+    return dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
+
+
+@contextmanager
+def stopwatch() -> Iterator[dict[str, float]]:
+    """Seconds in all, and of compiling."""
+    import jax
+
+    seconds = {"all": 0.0, "compile": 0.0}
+
+    def count(event: str, duration_secs: float, **_: Any) -> None:
+        if event.endswith(("backend_compile_duration", "jaxpr_to_mlir_module_duration")):
+            seconds["compile"] += duration_secs
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    start = time.perf_counter()
+    try:
+        yield seconds
+    finally:
+        seconds["all"] = time.perf_counter() - start
+        jax.monitoring.unregister_event_duration_listener(count)

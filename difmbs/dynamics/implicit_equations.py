@@ -1,0 +1,312 @@
+"""Equations for one unknown vector: all that solvers ask of a constrained system.
+
+An unknown per velocity coordinate (x: an acceleration, a displacement, a change of velocity) and one multiplier per
+equation of a constraint. Bodies, forces and constraints contribute to the residual
+
+    inertia(x) - f(t, q(x), v(x)) + G^T lambda = 0,    the constraint's equation on one of its levels = 0
+
+as local functions of their own unknowns, so its Jacobian comes as blocks for the structured elimination.
+"""
+
+import abc
+import functools
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..linalg.implicit import implicit
+from ..system.groups import Local
+from ..system.system import Field, System, World
+from .matrix_layout import Inverse, Layout, layout
+
+_ROUNDING = 100
+
+POSITION, VELOCITY, ACCELERATION = range(3)
+"""The levels of the constraints."""
+
+
+class Placed(NamedTuple):
+    """A body: what the problem knows of it, where the unknowns put it, and how that changes with them."""
+
+    data: Any
+    q: Any
+    v: Any
+    slopes: Any
+
+
+class AbstractProblem(eqx.Module):
+    """`data` of each group of bodies: what `place` needs to know of each body beside the unknowns."""
+
+    system: eqx.AbstractVar[System]
+    t: eqx.AbstractVar[Any]
+    data: eqx.AbstractVar[tuple[Any, ...]]
+
+    stiff: ClassVar[bool] = True
+    """Whether they depend on the unknowns."""
+
+    @property
+    def forced(self) -> Any:
+        """Whether applied forces take part; may be traced."""
+        return True
+
+    @property
+    def layout(self) -> Layout:
+        return layout(self.system.structure, self.stiff)
+
+    @property
+    def still(self) -> Any:
+        """The same, held constant in derivatives."""
+        return jax.tree.map(lambda x: lax.stop_gradient(x) if eqx.is_array(x) else x, self)
+
+    @abc.abstractmethod
+    def place(self, body: Any, data: Any, x: Any) -> tuple[Any, Any]:
+        """(q, v) of a body with the unknowns x."""
+
+    @abc.abstractmethod
+    def inertia(self, body: Any, placed: Placed, x: Any) -> Any:
+        """What a body contributes to its own equations."""
+
+    @abc.abstractmethod
+    def of_constraint(self, held: Local, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
+        """G^T times the multipliers, and the equations of a constraint.
+
+        In `held`, q are the bodies as `Placed` and v their unknowns.
+        """
+
+    @abc.abstractmethod
+    def error(self, u: Any, du: Any) -> Any:
+        """The size of a correction, 1 where it does not count any more."""
+
+    def placed(self, held: Local) -> Local:
+        """The connector where the unknowns put its bodies."""
+        return held.at(tuple(body.q for body in held.q), tuple(body.v for body in held.q))
+
+    @functools.partial(jax.jit, static_argnames="reactions")
+    def residual(self, u: Any, reactions: bool = True) -> Any:
+        """`reactions`: whether multipliers count; False where they are zero."""
+        system, structure = self.system, self.system.structure
+        world = self._world(u)
+        total = [
+            group.each(self.inertia, body, placed, x) if group.moves else x
+            for group, body, placed, x in zip(structure.bodies, world.bodies, world.q, world.v, strict=True)
+        ]
+        for group, leaves in system.with_leaves("forces"):
+            if group.active:
+                system.add_to(total, group.slots, system.local(world, group, leaves).each(self._of_force))
+        for group, leaves in system.with_leaves("fields"):
+            if group.active:
+                force = self._moved_field(system.field(world, group, leaves)).force(self.t)
+                system.add_to(total, group.slots, _negative(self.at_work(force)))
+        equations = []
+        for number, (group, leaves) in enumerate(system.with_leaves("constraints")):
+            if group.active:
+                local = system.local(world, group, leaves)
+                pulled, equation = eqx.filter_vmap(self._of_constraint)(local, self.multipliers(u, number))
+                if reactions:
+                    system.add_to(total, group.slots, pulled)
+                equations.append(equation.reshape(-1))
+        return jnp.concatenate([*(x.reshape(-1) for x in total), *equations])
+
+    def inverse(self, u: Any) -> Inverse:
+        """The inverse of the residual's Jacobian at u; held constant in derivatives."""
+        return self.layout.inverse(self.still.matrix(lax.stop_gradient(u)))
+
+    def attached(self, u: Any) -> Any:
+        """A solution u with its derivative with respect to all that the problem depends on."""
+        u = lax.stop_gradient(u)
+        return implicit(residual_of, u, self.inverse(u), self)
+
+    @jax.jit
+    def matrix(self, u: Any) -> Any:
+        """The Jacobian of the residual, as blocks."""
+        system, structure, place = self.system, self.system.structure, self.layout
+        world = self._world(u, slopes=self.stiff)
+        bodies = [
+            structure.bodies[n].each(self.body_block, world.bodies[n], world.q[n], world.v[n]) for n in place.bodies
+        ]
+        blocks: list[Any] = []
+        for share in place.shares:
+            group, leaves = system.with_leaves(share.kind)[share.group]
+            local = system.local(world, group, leaves, share.instances)
+            arguments = [local]
+            if share.kind == "constraints":
+                arguments.append(share.instances.take(self.multipliers(u, share.group)))
+            blocks += eqx.filter_vmap(lambda *x, share=share: share.blocks(self.own_jacobian(*x), place.size))(
+                *arguments
+            )
+        for group, leaves in system.with_leaves("fields"):
+            if group.active and self.stiff:
+                blocks += self._field_blocks(system.field(world, group, leaves), place)
+        return place.matrix(bodies, blocks)
+
+    def body_block(self, body: Any, placed: Placed, x: Any) -> Any:
+        def along(*direction):
+            inertia = lambda q, v, x: self.inertia(body, placed._replace(q=q, v=v), x)
+            return jax.jvp(inertia, (placed.q, placed.v, x), direction)[1]
+
+        return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
+
+    def own_jacobian(self, held: Local, multiplier: Any = None) -> list[Any]:
+        """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
+
+        def rows(placed, multiplier):
+            there = held.at(tuple(placed), held.v)
+            if multiplier is None:
+                return self._of_force(there)
+            pulled, equation = self._of_constraint(there, multiplier)
+            return (*pulled, equation)
+
+        # All columns at once: each part of the unknowns moves in columns of its own.
+        sizes = [x.size for x in (*held.v, *([] if multiplier is None else [multiplier]))]
+        ends = np.cumsum(sizes).tolist()
+        widths = lambda i: [(0, 0, 0), (ends[i] - sizes[i], ends[-1] - ends[i], 0)]
+        wide = lambda x, i: lax.pad(x, np.zeros((), x.dtype), widths(i))
+        directions = [[wide(x, i) for x in body.slopes] for i, body in enumerate(held.q)]
+        of_multiplier = None if multiplier is None else wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.q))
+
+        def along(directions, of_multiplier):
+            point = [(body.q, body.v) for body in held.q]
+            there = lambda point: [body._replace(q=q, v=v) for body, (q, v) in zip(held.q, point, strict=True)]
+            if multiplier is None:
+                return jax.jvp(lambda point: rows(there(point), None), (point,), (directions,))[1]
+            function = lambda point, multiplier: rows(there(point), multiplier)
+            return jax.jvp(function, (point, multiplier), (directions, of_multiplier))[1]
+
+        columns = jax.vmap(along, -1, -1)([tuple(pair) for pair in directions], of_multiplier)
+        return [jnp.split(row, ends[:-1], axis=-1) for row in columns]
+
+    def _world(self, u: Any, slopes: bool = False) -> World:
+        """The bodies where the unknowns put them; `slopes`: with the derivatives of that."""
+        structure = self.system.structure
+        rest = self.system.world(jnp.zeros(structure.coordinate_count, u.dtype), u[: structure.velocity_count])
+
+        def one(body, data, x):
+            place = lambda x: self.place(body, data, x)
+            if not slopes:
+                return Placed(data, *place(x), None)
+            along = lambda dx: jax.jvp(place, (x,), (dx,))
+            placed, slope = jax.vmap(along, -1, (None, -1))(np.eye(x.size, dtype=x.dtype))
+            q, v = placed
+            return Placed(data, q, v, slope)
+
+        def each(group, body, data, x):
+            if group.moves:
+                return group.each(one, body, data, x)
+            nothing, slope = (jnp.zeros((group.count, *(0,) * n), u.dtype) for n in (1, 2))
+            return Placed(data, nothing, nothing, (slope, slope) if slopes else None)
+
+        groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
+        return World(rest.bodies, tuple(each(*parts) for parts in groups), rest.v)
+
+    def multipliers(self, u: Any, number: int) -> Any:
+        """Those of a group of constraints, by instance."""
+        return u[self.layout.multipliers[number]].reshape(-1, self.system.structure.couplings[number].equations)
+
+    def at_work(self, forces: Any) -> Any:
+        """The forces if they take part."""
+        if self.forced is True:
+            return forces
+        return jax.tree.map(lambda x: lax.select(self.forced, x, jnp.zeros_like(x)), forces)
+
+    def _of_force(self, held: Local) -> Any:
+        return _negative(self.at_work(self.placed(held).force(self.t)))
+
+    def _of_constraint(self, held: Local, multiplier: Any) -> tuple[Any, Any]:
+        pulled, equation = self.of_constraint(held, multiplier)
+        return held.switched(pulled), held.switched(equation, multiplier)
+
+    def _moved_field(self, field: Field) -> Field:
+        return Field(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
+
+    def _field_blocks(self, field: Field, place: Any) -> list[Any]:
+        """For each pair of sides with coordinates, the blocks of all pairs of markers."""
+
+        def moved(side, x):
+            (body,) = side.q
+            q, v = (
+                now + jnp.sum(slope * x[:, None], axis=-1) for now, slope in zip(body[1:3], body.slopes, strict=True)
+            )
+            return side.at((body._replace(q=q, v=v),), side.v)
+
+        def forces(*x):
+            sides = tuple(moved(side, y) for side, y in zip(field.sides, x, strict=True))
+            return _negative(self._moved_field(Field(field.law, sides, field.on)).force(self.t))
+
+        x = [jnp.zeros_like(side.v[0]) for side in field.sides]
+        moving = [i for i, y in enumerate(x) if y.shape[1]]
+        columns = jax.jacfwd(forces, tuple(range(len(x))))(*x)
+        blocks = [jnp.moveaxis(columns[i][j], 2, 1) for i in moving for j in moving]
+        full = place.size
+        return [
+            jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])])
+            for b in blocks
+        ]
+
+
+def residual_of(u: Any, problem: AbstractProblem) -> Any:
+    return problem.residual(u)
+
+
+class Instant(AbstractProblem):
+    """The equations of one instant, M x + G^T lambda = r and G x = s: linear, with M and G as Jacobian.
+
+    x are, by `level`, the accelerations under the applied forces r, or the smallest change of velocities or the
+    smallest displacement, weighed with the masses, that meets the constraints on that level. The level may be traced;
+    None is that of accelerations. The data are q and v.
+    """
+
+    system: System
+    t: Any
+    data: tuple[Any, ...]
+    level: Any
+
+    stiff: ClassVar[bool] = False
+
+    @property
+    def forced(self):
+        return True if self.level is None else self.level == ACCELERATION
+
+    def place(self, body, data, x):
+        return data
+
+    def inertia(self, body, placed, x):
+        bias = body.bias(placed.q, placed.v, self.system.gravity[0])
+        return body.momentum(placed.q, x) - self.at_work(bias)
+
+    def of_constraint(self, held, multiplier):
+        # On all levels the equation's derivative with respect to the unknowns is G.
+        equation, pull = jax.vjp(lambda x: self._equation(self.placed(held), x), held.v)
+        return pull(multiplier)[0], equation
+
+    def _equation(self, placed: Local, x: Any) -> Any:
+        if self.level is None:
+            return placed.acceleration_residual(self.t, x)
+        return placed.residual_on(self.level, self.t, x)
+
+    def body_block(self, body, placed, x):
+        return body.mass_matrix(placed.q)
+
+    def own_jacobian(self, held, multiplier=None):
+        """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
+        blocks = held.switched(self.placed(held).constraint_jacobian(self.t))
+        eye = np.eye(blocks[0].shape[0], dtype=blocks[0].dtype)
+        corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
+        return [*([*(None for _ in blocks), g.T] for g in blocks), [*blocks, corner]]
+
+    def error(self, u, du):
+        return relative(du, [u])
+
+
+def relative(change: Any, to: Any) -> Any:
+    """The largest change in units of what rounding leaves of numbers of this size."""
+    size = jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in to]))
+    step = jnp.max(jnp.abs(change))
+    return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny ** 0.5))
+
+
+def _negative(tree: Any) -> Any:
+    return jax.tree.map(jnp.negative, tree)

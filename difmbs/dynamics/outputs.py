@@ -1,0 +1,239 @@
+"""Named outputs at one instant: sensors, and the documented output variables of every element."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.errors import ParameterError, did_you_mean
+from ..core.parameters import show
+from ..core.reprs import value
+from ..core.types import Vector
+from ..elements.connectors.connector import AbstractConnector
+from ..elements.ports import Marker
+from ..elements.sensors import BODY_OUTPUTS, Output
+from ..linalg.index import Index
+from ..system.groups import ConnectorGroup
+from ..system.structure import Element
+from ..system.system import System
+from .accelerations import accelerations
+
+COMPONENTS = ("x", "y", "z")
+
+
+class Outputs(Mapping[str, Any]):
+    """The outputs of a system in one state, by name: `outputs["tip"]`, `outputs["spring.force"]`.
+
+    A sensor has its name; an output variable of an element is "element.variable". ".x", ".y" and ".z" after a vector is
+    its component: `outputs["tip.x"]`. Evaluated when asked for.
+    `accelerations`: accelerations and multipliers that are known; None: those of the equations of motion.
+    """
+
+    def __init__(self, system: System, t: Any, q: Vector, v: Vector, *, accelerations: Any = None):
+        self.system = system
+        self.t = jnp.asarray(t, q.dtype)
+        self.q = q
+        self.v = v
+        self._accelerations = accelerations
+
+    def __repr__(self) -> str:
+        return f"Outputs(t={value(self.t)}, of {self.system})"
+
+    def __getitem__(self, name: str) -> Any:
+        readings = self.system.structure.readings
+        if name in readings:
+            return self._reading(readings[name])
+        vector, _, component = str(name).rpartition(".")
+        if component in COMPONENTS and (vector in readings or "." in vector):
+            return self._component(vector, component)
+        element, _, variable = str(name).partition(".")
+        if element not in self.system.structure.elements or element == "ground":
+            raise ParameterError(f"there is no sensor or element '{element}'. {did_you_mean(element, self._names())}")
+        return self._variable(element, variable)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.system.structure.readings)
+
+    def __len__(self) -> int:
+        return len(self.system.structure.readings)
+
+    def accelerations(self) -> tuple[Vector, dict[int, Any]]:
+        if self._accelerations is None:
+            self._accelerations = accelerations(self.system, self.t, self.q, self.v)
+        return self._accelerations
+
+    def _component(self, name: str, component: str) -> Any:
+        value = self[name]
+        # Without the axis of instances, which may be as long as a vector.
+        shape = value.shape if is_single(self.system, name) else value.shape[1:]
+        return value[..., component_index(name, shape, component)]
+
+    def _names(self):
+        return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]
+
+    def _reading(self, reading: Any) -> Any:
+        if isinstance(reading, Output):
+            return self[f"{reading.element}.{reading.variable}"]
+        if callable(reading):
+            return jnp.asarray(reading(self.t, self))
+        group, leaves = self.system.with_leaves("sensors")[reading]
+        point = group.stack.instances(leaves).get("marker0")
+        values = self._read(group.sensor, group.slot.body, group.slot.rows, point)
+        return values[0] if group.single else values
+
+    def _read(self, sensor: Any, body_group: int, rows: Index, point: Any) -> Any:
+        """A sensor on some bodies of a group."""
+        system, group = self.system, self.system.structure.bodies[body_group]
+        world = system.world(self.q, self.v)
+        acceleration = group.velocities(self.accelerations()[0] if sensor.needs_acceleration else 0 * self.v)
+        arguments = (world.bodies[body_group], world.q[body_group], world.v[body_group], acceleration)
+        chosen = jax.tree.map(lambda x: rows.take(x) if eqx.is_array(x) else x, arguments)
+
+        def one(body, q, v, acceleration, point):
+            return sensor.read(body, Marker(point), q, v, acceleration)
+
+        return eqx.filter_vmap(one, axis_size=len(rows))(*chosen, point)
+
+    def _variable(self, name: str, variable: str) -> Any:
+        element = self.system.structure.elements[name]
+        if element.kind == "bodies":
+            return self._of_body(name, element, variable)
+        if element.kind == "fields":
+            group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
+            field = self.system.field(self.system.world(self.q, self.v), group, leaves)
+            values = field.law.outputs(self.t, field.positions())
+            return _switched(_chosen(name, variable, values), field.law, variable, group, field.on)
+        pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
+        order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
+        values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
+        return values[0] if element.single else values
+
+    def _of_body(self, name: str, element: Element, variable: str) -> Any:
+        if variable not in BODY_OUTPUTS:
+            known = variables(self.system, name)
+            raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
+        (part,) = element.parts
+        kind = self.system.structure.bodies[part.group].kind
+        point = jnp.zeros((element.count, 3), self.q.dtype) if kind.extended else None
+        values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
+        return values[0] if element.single else values
+
+    def _of_connector(self, name: str, element: Element, part: Any, variable: str) -> Any:
+        local = self.system.part(self.system.world(self.q, self.v), name, part)
+        group = getattr(self.system.structure, element.kind)[part.group]
+        multiplier = None
+        if element.kind == "constraints" and group.active:
+            multiplier = part.instances.take(self.accelerations()[1][part.group])
+        values = _values(self.t, local, element.kind, multiplier)
+        return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+
+
+def _values(t: Any, local: Any, kind: str, multiplier: Any = None) -> dict[str, Any]:
+    """All output variables of some connectors of a group; the multipliers of constraints are 0 if there are none."""
+    if kind == "forces":
+        return local.each(lambda x: x.law.outputs(t, x.config(), x.flow()))
+    if multiplier is None:
+        multiplier = jnp.zeros_like(local.each(lambda x: x.velocity_residual(t)))
+    return eqx.filter_vmap(lambda x, m: x.law.outputs(t, x.config(), x.flow(), m))(local, multiplier)
+
+
+def output_names(system: System) -> tuple[str, ...]:
+    """All that can be asked for: the sensors, and the output variables of every element; vectors as a whole."""
+    structure, known = system.structure, dict[tuple[str, int], list[str]]()
+    names = list(structure.readings)
+    for name, element in structure.elements.items():
+        if name == "ground" or element.kind not in ("bodies", "forces", "fields", "constraints"):
+            continue
+        key = (element.kind, element.parts[0].group)
+        if key not in known:
+            known[key] = variables(system, name)
+        names += [f"{name}.{variable}" for variable in known[key]]
+    return tuple(names)
+
+
+def variables(system: System, name: str) -> list[str]:
+    """The output variables of an element; nothing is computed."""
+    element = system.structure.elements[name]
+    if element.kind == "events":
+        return []
+    part = element.parts[0]
+    if element.kind == "bodies":
+        turns = system.structure.bodies[part.group].kind.rotates
+        return [variable for variable, sensor in BODY_OUTPUTS.items() if turns or not sensor.turning]
+
+    def outputs(t: Any, q: Any, v: Any) -> dict[str, Any]:
+        world = system.world(q, v)
+        if element.kind != "fields":
+            return _values(t, system.part(world, name, part), element.kind)
+        field = system.field(world, *system.with_leaves("fields")[part.group])
+        return field.law.outputs(t, field.positions())
+
+    q, v = jax.eval_shape(system.initial_state)
+    return list(jax.eval_shape(outputs, jax.ShapeDtypeStruct((), q.dtype), q, v))
+
+
+def is_single(system: System, name: str) -> bool:
+    """Whether an output has no axis of instances."""
+    readings = system.structure.readings
+    vector, _, component = name.rpartition(".")
+    if name not in readings and vector in readings and component in COMPONENTS:
+        return is_single(system, vector)
+    if name not in readings:
+        return system.structure.elements[name.partition(".")[0]].single
+    reading = readings[name]
+    if isinstance(reading, Output):
+        return is_single(system, f"{reading.element}.{reading.variable}")
+    return callable(reading) or system.structure.sensors[reading].single
+
+
+def entry_names(system: System, name: str, shape: tuple[int, ...]) -> list[str]:
+    """Each number of an output of this shape as a reader knows it: "tip.x", "beads[3].x", "turn[0][1]"."""
+    single = is_single(system, name)
+    is_vector = shape[0 if single else 1 :] in ((2,), (3,))
+    names = []
+    for entry in np.ndindex(shape):
+        last = f".{COMPONENTS[entry[-1]]}" if is_vector else ""
+        names.append(name + "".join(f"[{i}]" for i in (entry[:-1] if is_vector else entry)) + last)
+    return names
+
+
+def component_index(name: str, shape: tuple[int, ...], component: str) -> int:
+    """Of .x, .y or .z of a vector in the last axis; `shape` of one instance."""
+    i = COMPONENTS.index(component)
+    if len(shape) != 1 or shape[0] not in (2, 3):
+        raise ParameterError(f"'{name}' is not a vector; its shape is {shape}.")
+    if i >= shape[0]:
+        raise ParameterError(f"'{name}' has components x and y, not {component}.")
+    return i
+
+
+def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:
+    """An entry of the output `name`, or of its entries, after so many other axes; None: all of them."""
+    if component is None:
+        return values
+    index = (slice(None),) * axis + (component if isinstance(component, tuple) else (component,))
+    try:
+        np.broadcast_to(0.0, values.shape)[index]
+    except (IndexError, TypeError):
+        raise ParameterError(
+            f"'{name}' has no component {show(component)}; its shape is {tuple(values.shape[axis:])}."
+        ) from None
+    return values[index]
+
+
+def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
+    if variable not in values:
+        raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, values)}")
+    return values[variable]
+
+
+def _switched(value: Any, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Any) -> Any:
+    """An inactive connector exerts nothing; its kinematic outputs go on."""
+    if variable not in law.exerted:
+        return value
+    if not group.active:
+        return jnp.zeros_like(value)
+    return value if on is None else jnp.where(on.reshape(on.shape + (1,) * (value.ndim - on.ndim)), value, 0)

@@ -1,0 +1,1 @@
+"""Bodies: coordinates and inertia, one file each."""

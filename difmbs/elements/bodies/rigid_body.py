@@ -1,0 +1,97 @@
+"""The spatial rigid body."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import jax.numpy as jnp
+
+from ...core.parameters import Spec, parameter
+from ...core.types import Numbers
+from ..ports import BodyPose
+from ..rotations import (
+    SpatialRotation,
+    cross,
+    multiply,
+    quaternion_from_vector,
+    quaternion_product,
+    quaternion_rate,
+    solve3,
+)
+from .body import AbstractBody
+
+
+class RigidBody(AbstractBody):
+    """A rigid body in space.
+
+    Coordinates: centre of mass (3) and quaternion w, x, y, z (4). Velocity coordinates: velocity of the centre of mass
+    in the world frame (3) and angular velocity in the body frame (3). Only the quaternion's direction counts.
+
+    **Arguments:** `mass` [kg] > 0; `inertia` [kg m^2], symmetric 3 x 3 about the centre of mass in the body's frame;
+    `center_of_mass` [m], where it is in the body's own frame.
+    **Initial values:** `position` [m] of the frame's origin; `rotation`: a rotation vector [rad], a quaternion
+    (w, x, y, z) or a rotation matrix, kept as rotation vector; `velocity` [m/s] of the origin; `angular_velocity`
+    [rad/s] in the world frame.
+    """
+
+    mass: Numbers = parameter(unit="kg", range="positive")
+    inertia: Numbers = parameter(shape=(3, 3), unit="kg m^2", range="inertia")
+    center_of_mass: Numbers = parameter((0.0, 0.0, 0.0), shape=(3,), unit="m")
+
+    coordinates: ClassVar[int] = 7
+    velocities: ClassVar[int] = 6
+    initial: ClassVar[Mapping[str, Spec]] = {
+        "position": Spec((3,), "m"),
+        "rotation": Spec((3,), "rad"),
+        "velocity": Spec((3,), "m/s"),
+        "angular_velocity": Spec((3,), "rad/s"),
+    }
+    extended: ClassVar[bool] = True
+    rotates: ClassVar[bool] = True
+
+    def initial_state(self, position, rotation, velocity, angular_velocity):
+        quaternion = quaternion_from_vector(rotation)
+        turn = SpatialRotation(quaternion)
+        arm = turn.apply(self.center_of_mass)
+        return (
+            jnp.concatenate([position + arm, quaternion]),
+            jnp.concatenate([velocity + cross(angular_velocity, arm), turn.inverse().apply(angular_velocity)]),
+        )
+
+    def pose(self, q):
+        return BodyPose(q[:3], SpatialRotation(q[3:]))
+
+    def point(self, q, point):
+        return q[:3] + SpatialRotation(q[3:]).apply(point - self.center_of_mass)
+
+    def point_velocity(self, q, v, point):
+        return v[:3] + SpatialRotation(q[3:]).apply(cross(v[3:], point - self.center_of_mass))
+
+    def point_acceleration(self, q, v, a, point):
+        arm = point - self.center_of_mass
+        return a[:3] + SpatialRotation(q[3:]).apply(cross(a[3:], arm) + cross(v[3:], cross(v[3:], arm)))
+
+    def rate(self, q, v):
+        return jnp.concatenate([v[:3], quaternion_rate(q[3:], v[3:])])
+
+    def retract(self, q, dq):
+        return jnp.concatenate([q[:3] + dq[:3], quaternion_product(q[3:], quaternion_from_vector(dq[3:]))])
+
+    def angular_velocity(self, q, v):
+        return SpatialRotation(q[3:]).apply(v[3:])
+
+    def momentum(self, q, v):
+        return jnp.concatenate([self.mass * v[:3], multiply(self._inertia(), v[3:])])
+
+    def inverse_mass(self, q, f):
+        return jnp.concatenate([f[:3] / self.mass, solve3(self._inertia(), f[3:])])
+
+    def bias(self, q, v, gravity):
+        omega = v[3:]
+        return jnp.concatenate([self.mass * gravity, -cross(omega, multiply(self._inertia(), omega))])
+
+    def weight_energy(self, q, gravity):
+        return -self.mass * jnp.sum(gravity * q[:3])
+
+    def _inertia(self):
+        # The symmetric part, so that a gradient step on the nine numbers keeps a physical inertia.
+        return 0.5 * (self.inertia + self.inertia.T)

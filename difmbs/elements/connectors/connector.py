@@ -1,0 +1,180 @@
+"""What a connector is: a physical law between markers, written for one instance.
+
+A law sees what its markers deliver through their ports and nothing else. It is not told which bodies they sit on.
+"""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ...core.errors import ModelError
+from ...core.parameters import as_array, is_numbers, show, show_error
+from ...core.reprs import of_fields
+from ...core.types import Scalar, Vector
+from ..ports import AbstractPort, Point
+
+
+class AbstractConnector(eqx.Module):
+    """`ports` says what each marker must deliver; `outputs` are the documented output variables by name."""
+
+    ties: ClassVar[dict[str, tuple[int, str]]] = {}
+    """Parameters that, left at None, are taken from a marker's body: {field: (marker, field of the body)}."""
+
+    measured: ClassVar[tuple[str, ...]] = ()
+    """Parameters that, left at None, are measured in the initial state by `measure`."""
+
+    exerted: ClassVar[tuple[str, ...]] = ("force", "force_local")
+    """The outputs that are zero while the connector is switched off."""
+
+    in_plane: ClassVar[bool] = False
+    """Whether it looks at x and y alone, though its ports deliver z too; with `Planar` ports it does in any case."""
+
+    along_line: ClassVar[bool] = False
+    """Whether it acts along the line between its markers, as far as it sees it, so that it needs a distance."""
+
+    def __repr__(self) -> str:
+        return of_fields(self)
+
+    @property
+    @abc.abstractmethod
+    def ports(self) -> tuple[AbstractPort, ...]: ...
+
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
+        """Refuses arguments that declarations of single parameters cannot; `sizes`: coordinates of each marker."""
+
+    def verify(self, name: str, t: Scalar, config: Any, flow: Any) -> None:
+        """Refuses arguments that turn out wrong in the initial state."""
+
+    def measure(self, config: Any) -> dict[str, Any]:
+        """Values of the `measured` parameters in a configuration."""
+        return {}
+
+
+class AbstractForce(AbstractConnector):
+    """A law for forces.
+
+    `effort` returns the efforts that act on the bodies at the markers, one per port.
+    """
+
+    @abc.abstractmethod
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]: ...
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]: ...
+
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
+        """Potential energy of the conservative part of the law; None where there is no potential."""
+        return None
+
+
+class AbstractField(AbstractConnector):
+    """A law between any number of points at once, of which it sees all positions as one array (n, 3).
+
+    `ties` refer to the bodies of all markers: a tied parameter is an array of length n.
+    """
+
+    @property
+    def ports(self):
+        return (Point(),)
+
+    @abc.abstractmethod
+    def forces(self, t: Scalar, positions: Any) -> Any:
+        """The forces (n, 3) on the bodies."""
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, positions: Any) -> dict[str, Any]: ...
+
+    def energy(self, t: Scalar, positions: Any) -> Scalar | None:
+        """Potential energy of the conservative part of the law; None where there is no potential."""
+        return None
+
+
+class AbstractConstraint(AbstractConnector):
+    """An equation between markers, c = 0.
+
+    With `on_velocity` False, `residual` must not depend on flow; its time derivatives are taken by the library.
+    With `on_velocity` True, `residual` is linear in flow and its derivative with respect to flow gives the direction
+    of the constraint force. The force on the bodies is minus the transposed Jacobian times the multiplier.
+    """
+
+    @property
+    def on_velocity(self) -> bool:
+        return False
+
+    @abc.abstractmethod
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector: ...
+
+    @abc.abstractmethod
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]: ...
+
+
+def two_points() -> tuple[AbstractPort, ...]:
+    return (Point(), Point())
+
+
+def value_at(t: Scalar, quantity: Any, field: str, shape: tuple[int | None, ...] = ()) -> Any:
+    """A quantity that is given as numbers or as a function of time."""
+    return returned(field, shape, quantity, t) if callable(quantity) else quantity
+
+
+def returned(field: str, shape: tuple[int | None, ...], function: Any, t: Scalar, *arguments: Any) -> Any:
+    """What the user function in a field returns, as an array; refused if it is not numbers of that shape.
+
+    The law does not know the name of its element: the builder puts it in front of the message.
+    """
+    try:
+        value = function(t, *arguments)
+    except jax.errors.JAXTypeError as error:
+        raise ModelError(
+            f"{field} cannot be traced by JAX: use jnp.where instead of if, jax.numpy instead of numpy. "
+            + show_error(error)
+        ) from error
+    except Exception as error:
+        raise ModelError(f"{field} fails: {show_error(error)}") from error
+    array = as_array(value)
+    wanted = _described(shape)
+    if not is_numbers(array):
+        raise ModelError(f"{field} must return {wanted}, got {show(value)}.")
+    if len(array.shape) != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
+        raise ModelError(f"{field} must return {wanted}, got shape {array.shape}.")
+    return jnp.asarray(array, t.dtype)
+
+
+def _described(shape: tuple[int | None, ...]) -> str:
+    if len(shape) == 0:
+        return "a number"
+    return "a vector" if shape == (None,) else f"an array of shape {shape}"
+
+
+def check_function(name: str, field: str, function: Any) -> None:
+    if function is not None and not callable(function):
+        raise ModelError(f"'{name}': {field} must be a function, got {show(function)}.")
+
+
+def check_choice(name: str, field: str, value: Any, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        raise ModelError(f"'{name}': {field} must be one of {', '.join(choices)}, got {show(value)}.")
+
+
+def check_dof_constraint(name: str, flags: Any) -> None:
+    if not isinstance(flags, tuple) or len(flags) != 3 or not all(isinstance(flag, bool) for flag in flags):
+        raise ModelError(f"'{name}': dof_constraint must be a tuple of three booleans, got {show(flags)}.")
+
+
+class exudyn_function(eqx.Module):  # noqa: N801 (used like a function)
+    """Adapts a user function with Exudyn's leading arguments (mbs, t, itemNumber, ...): mbs is None, itemNumber 0.
+
+    `last`: values for arguments at the end that difmbs does not pass, such as lOffset.
+    """
+
+    function: Any
+    last: tuple[Any, ...]
+
+    def __init__(self, function: Any, *last: Any):
+        self.function, self.last = function, last
+
+    def __call__(self, t: Any, *arguments: Any) -> Any:
+        return self.function(None, t, 0, *arguments, *self.last)

@@ -1,0 +1,84 @@
+"""Named outputs of a simulation: what `Model.sense` takes."""
+
+import abc
+import dataclasses
+from typing import Any, ClassVar
+
+from ..core.types import Vector
+from .ports import Marker
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractSensor(abc.ABC):
+    """A quantity of a marker. `read` is written for one body."""
+
+    marker: Any
+    needs_acceleration: ClassVar[bool] = False
+    turning: ClassVar[bool] = False
+
+    @staticmethod
+    @abc.abstractmethod
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any: ...
+
+
+class Position(AbstractSensor):
+    """World position of a marker [m], a 3-vector."""
+
+    @staticmethod
+    def read(body, marker, q, v, acceleration):
+        return body.point(q, marker.point)
+
+
+class Velocity(AbstractSensor):
+    """World velocity of a marker [m/s], a 3-vector."""
+
+    @staticmethod
+    def read(body, marker, q, v, acceleration):
+        return body.point_velocity(q, v, marker.point)
+
+
+class Acceleration(AbstractSensor):
+    """World acceleration of a marker [m/s^2], a 3-vector."""
+
+    needs_acceleration: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body, marker, q, v, acceleration):
+        return body.point_acceleration(q, v, acceleration, marker.point)
+
+
+class Rotation(AbstractSensor):
+    """Angle about z [rad] of a planar body, counted through full turns; rotation matrix of a spatial one."""
+
+    turning: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body, marker, q, v, acceleration):
+        return body.pose(q).rotation.reading()
+
+
+class AngularVelocity(AbstractSensor):
+    """Angular velocity [rad/s] in the world frame, a 3-vector."""
+
+    turning: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body, marker, q, v, acceleration):
+        return body.angular_velocity(q, v)
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """An output variable of an element under another name."""
+
+    element: str
+    variable: str
+
+
+BODY_OUTPUTS: dict[str, type[AbstractSensor]] = {
+    "position": Position,
+    "velocity": Velocity,
+    "acceleration": Acceleration,
+    "rotation": Rotation,
+    "angular_velocity": AngularVelocity,
+}

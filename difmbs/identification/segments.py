@@ -1,0 +1,186 @@
+"""Pieces of a time series, simulated side by side: each starts from a state of its own, at a time of its own."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.parameters import Path
+from ..dynamics.outputs import Outputs, component_of
+from ..simulation.simulate import method_of
+from ..simulation.trajectory import travel
+from ..solvers.one_step import AbstractOneStep, one_step
+from ..solvers.runge_kutta_4 import RungeKutta4
+from ..system.system import System
+from .predictions import Motion
+
+
+@dataclasses.dataclass(frozen=True)
+class Cuts:
+    """Where a time series is cut.
+
+    `begins` of the pieces [s]; `outputs`: the times since the begin of a piece at which any of them has a sample;
+    `ends`: which of these is the end of each piece; `piece` and `place`: in which piece each sample is, and at which of
+    the outputs.
+    """
+
+    begins: tuple[float, ...]
+    outputs: tuple[float, ...]
+    ends: tuple[int, ...]
+    piece: tuple[int, ...]
+    place: tuple[int, ...]
+
+    @property
+    def pieces(self) -> int:
+        return len(self.begins)
+
+
+def cut(experiment: str, motion: Motion, segments: int) -> Cuts:
+    """Cuts at samples, into pieces that last equally long as nearly as the samples allow."""
+    times, t0 = np.asarray(motion.times), motion.t0
+    # Two samples to a piece: with one, its state could follow any noise.
+    if 2 * segments > times.size:
+        raise ParameterError(
+            f"experiment '{experiment}': {times.size} samples are too few for {segments} segments. Take "
+            f"{times.size // 2} at most."
+        )
+    if any(span is not None for *_, span in motion.channels):
+        name = next(name for name, *_, span in motion.channels if span is not None)
+        raise ParameterError(
+            f"experiment '{experiment}': channel '{name}' has a delay, with which there can be no segments. Shift its "
+            "times instead, or leave out segments."
+        )
+    ideal = t0 + (times[-1] - t0) / segments * np.arange(1, segments)
+    nearest = np.clip(np.searchsorted(times, (ideal - 1e-9 * (times[-1] - t0))), 1, times.size - 2)
+    firsts = np.unique(nearest[times[nearest] > t0])
+    begins = np.concatenate([[t0], times[firsts]])
+    piece = np.searchsorted(firsts, np.arange(times.size), side="right")
+    lasts = np.append(begins[1:], times[-1])
+    # Equal times of several pieces differ by rounding.
+    unit = 1e-9 * np.min(np.diff(times))
+    steps = np.round(np.concatenate([times - begins[piece], lasts - begins]) / unit)
+    outputs, place = np.unique(steps, return_inverse=True)
+    return Cuts(
+        tuple(begins.tolist()),
+        tuple((outputs * unit).tolist()),
+        tuple(place[times.size :].tolist()),
+        tuple(piece.tolist()),
+        tuple(place[: times.size].tolist()),
+    )
+
+
+class States(NamedTuple):
+    """Coordinates and velocity coordinates."""
+
+    q: Any
+    v: Any
+
+
+def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States) -> tuple[States, States, Any]:
+    """A piece from a state that need not meet the constraints: the state that it starts from, those at all outputs, and
+    a function that reads outputs by name."""
+    settings = motion.settings
+    solver = settings.solver
+    if solver is None:
+        solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
+    step = Later(solver=solver, inner=one_step(solver, settings.rtol, settings.dt, settings.dt is None))
+    span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
+    method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
+    path = travel(method, system, begin, at.q, at.v).path
+    t = begin + jnp.asarray(cuts.outputs, at.q.dtype)
+    read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, path.q, path.v)
+    return States(path.first_q, path.first_v), States(path.q, path.v), read
+
+
+def measured_by(motion: Motion, read: Any, sensors: Mapping[Path, Any]) -> dict[str, Any]:
+    """What each channel would show at all outputs of a piece."""
+    values = {output: read(output) for output in dict.fromkeys(output for _, output, *_ in motion.channels)}
+    return {
+        name: sensors[name, "gain"] * component_of(output, values[output], component) + sensors[name, "bias"]
+        for name, output, component, _ in motion.channels
+    }
+
+
+def apart(system: System, a: States, b: States) -> Any:
+    """The displacement from a to b, in the sense of the velocity coordinates, and the difference of velocities."""
+    zero = jnp.zeros_like(a.v)
+    # dq/dt = T v. The columns of T are at right angles to what is no motion, such as the length of a quaternion.
+    T = jax.jacfwd(lambda v: system.rate(a.q, v))(zero)
+    return jnp.concatenate([jnp.linalg.solve(T.T @ T, T.T @ (b.q - a.q)), b.v - a.v])
+
+
+class Later(AbstractOneStep):
+    """A solver whose times count from when a piece begins: `start` gets that time, and the state has it as last entry.
+
+    So pieces with different begins are one program, and differ in the state they start from.
+    """
+
+    solver: diffrax.AbstractSolver
+    inner: AbstractOneStep
+
+    @property
+    def held(self):
+        return self.inner.held
+
+    @property
+    def reach(self):
+        return self.inner.reach
+
+    def clock(self, t, y):
+        return t + y[-1]
+
+    @staticmethod
+    def at(begin, y):
+        return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
+
+    def route(self, levels=()):
+        return self.inner.route(levels)
+
+    def start(self, system, t, end, visited):
+        return self.at(t, self.inner.start(system, t, end, visited))
+
+    def size(self, system):
+        return self.inner.size(system) + 1
+
+    def slope(self, t, y, system):
+        return self.at(0, self.inner.slope(self.clock(t, y), y[:-1], system))
+
+    def begin(self, system, t, h, y):
+        return self.inner.begin(system, self.clock(t, y), h, y[:-1])
+
+    def step(self, system, t, h, y, memory):
+        step = self.inner.step(system, self.clock(t, y), h, y[:-1], memory)
+        # A method without an estimate says 0 for all entries.
+        error = None if step.error is None else self.at(0, jnp.broadcast_to(step.error, y[:-1].shape).astype(y.dtype))
+        return step._replace(end=self.at(y[-1], step.end), error=error)
+
+    def result(self, system, t, h, y, end):
+        return self.inner.result(system, self.clock(t, y), h, y[:-1], end[:-1])
+
+    def ending(self, h, y, result):
+        return self.at(y[-1], self.inner.ending(h, y[:-1], result))
+
+    def dense(self, h, y, result):
+        return self.inner.dense(h, y[:-1], result)
+
+    def between(self, t, h, y, end, dense, output):
+        return self.at(y[-1], self.inner.between(t, h, y[:-1], end[:-1], dense, output))
+
+    def inside(self, t, h, y, result, output):
+        return self.at(y[-1], self.inner.inside(t, h, y[:-1], result, output))
+
+    def push(self, system_of, p, t, h, y, end, dp, dy):
+        return self.inner.push(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], dp, dy[:-1])
+
+    def pull(self, system_of, p, t, h, y, end, weigh):
+        def weigh_inner(result):
+            dy, dresult = weigh(result)
+            return dy[:-1], dresult
+
+        dp, dy = self.inner.pull(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], weigh_inner)
+        return dp, self.at(0, dy)

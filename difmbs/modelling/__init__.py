@@ -1,0 +1,1 @@
+"""From elements with names to a system: the builder, its checks, and assembly."""

@@ -1,0 +1,452 @@
+"""From elements by name to groups: what is alike is stacked, what is wiring becomes indices."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.errors import ModelError, ParameterError
+from ..core.parameters import Path, Spec, key_name, show_error, specs_of
+from ..dynamics.constraint_analysis import couple
+from ..elements.bodies.body import AbstractBody
+from ..elements.connectors.connector import AbstractConnector, AbstractConstraint, AbstractField
+from ..elements.event import Event
+from ..jaxtools.compile_messages import called
+from ..linalg.index import Index
+from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
+from ..system.structure import KINDS, Element, Home, Part, Stored, Structure
+from ..system.system import System
+from .markers import Place, of_instances
+from .planar_checks import check_planes
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One `Model.add`: the element, its initial values if a body, the places of each of its markers if a connector."""
+
+    name: str
+    element: Any
+    initial: dict[str, Any]
+    places: tuple[tuple[Place, ...], ...]
+    count: int
+    single: bool
+    active: bool
+
+
+def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
+    """The system of some records."""
+    called()
+    records = _all_measured(records, gravity)
+    system = _build(records, sensors, gravity)
+    for record in records:
+        if record.places and not isinstance(record.element, AbstractField):
+            check_planes(system, record.name, record.element, of_instances(record.places, lambda place: place.body))
+        if record.places and record.active:
+            _try_out(system, record)
+    return couple(system, redundant)
+
+
+def preliminary(records: tuple[Record, ...], gravity: Any) -> System:
+    """The system without its sensors and without any check, in which constraints have no equations yet."""
+    return _build(_all_measured(records, gravity), {}, gravity)
+
+
+def _all_measured(records: tuple[Record, ...], gravity: Any) -> tuple[Record, ...]:
+    """The records with parameters that are to be measured read off the initial state."""
+    if not any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
+        return records
+    system = _build(records, {}, gravity)
+    return tuple(_measured(system, r) if r.places else r for r in records)
+
+
+class _Leaf(NamedTuple):
+    """An array of an element: its name in the parameter tree, and whether all instances share it."""
+
+    name: Path
+    value: Any
+    shared: bool
+    spec: Spec
+
+    def at(self, positions: np.ndarray) -> Any:
+        return self.value[None] if self.shared else self.value[positions]
+
+    @property
+    def instance_shape(self) -> tuple[int, ...]:
+        return self.value.shape if self.shared else self.value.shape[1:]
+
+
+class _Group:
+    """A growing group: the rows of its stored leaves, and which instance uses which row."""
+
+    def __init__(self, kind: str, number: int, structure: Any, treedef: Any):
+        self.kind, self.number = kind, number
+        self.structure, self.treedef = structure, treedef
+        self.count = 0
+        self.columns: list[list[Any]] = [[] for _ in range(treedef.num_leaves)]
+        self.sizes = [0] * treedef.num_leaves
+        self.shared: dict[tuple[int, Path], int] = {}
+        self.rows: list[list[np.ndarray]] = [[] for _ in range(treedef.num_leaves)]
+        self.markers: list[list[np.ndarray]] = []
+
+    def grow(self, leaves: list[_Leaf], positions: list[np.ndarray], count: int) -> list[Index]:
+        """Adds `count` instances; `positions` are those of the instances in each leaf. Returns the new rows."""
+        added = []
+        for k, (leaf, where) in enumerate(zip(leaves, positions, strict=True)):
+            value, first = leaf.at(where), self.sizes[k]
+            if leaf.shared:
+                first = self.shared.setdefault((k, leaf.name), first)
+            if first == self.sizes[k]:
+                self.columns[k].append(value)
+                self.sizes[k] += len(value)
+            self.rows[k].append(np.full(count, first) if leaf.shared else first + np.arange(count))
+            added.append(Index(first + np.arange(len(value))))
+        self.count += count
+        return added
+
+    def stack(self) -> Stack:
+        return Stack(self.structure, self.treedef, tuple(Index(np.concatenate(r)) for r in self.rows))
+
+    def slots(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+        return tuple(
+            dataclasses.replace(slot, rows=Index(np.concatenate(rows)))
+            for slot, rows in zip(slots, self.markers, strict=True)
+        )
+
+
+_Kept = tuple[_Group, int, Index, Index | None]
+"""Where a parameter is: the group, which of its leaves, the rows, and their positions unless they are shared."""
+
+
+def _build(records, sensors, gravity) -> System:
+    events = [record for record in records if isinstance(record.element, Event)]
+    switched = dict.fromkeys(name for record in events for name, _ in record.element.switch)
+    builder = _Builder({name: number for number, name in enumerate(switched)})
+    for record in records:
+        if isinstance(record.element, AbstractBody):
+            builder.add_body(record)
+    for record in records:
+        if isinstance(record.element, AbstractField):
+            builder.add_field(record)
+        elif record.places:
+            builder.add_connector(record)
+    for name, quantity in sensors.items():
+        builder.add_sensor(name, quantity)
+    for record in events:
+        builder.add_event(record)
+    starts = {record.name: record.active for record in records}
+    return builder.finish(gravity, tuple(starts[name] for name in switched))
+
+
+class _Builder:
+    def __init__(self, switches: dict[str, int]) -> None:
+        self.switches = switches
+        self.groups: dict[str, dict[Any, _Group]] = {kind: {} for kind in KINDS}
+        self.elements: dict[str, Element] = {}
+        self.readings: dict[str, Any] = {}
+        self.stored: dict[Path, list[_Kept]] = {}
+        self.leaves: dict[Path, _Leaf] = {}
+
+    def add_body(self, record: Record) -> None:
+        tree = {
+            "element": _described(record.name, record.element, specs_of(record.element)),
+            "initial": _described(record.name, record.initial, dict(record.element.initial)),
+        }
+        part = self._add("bodies", tree, type(record.element), np.arange(record.count))
+        self.elements[record.name] = Element("bodies", record.single, record.count, (part,))
+
+    def add_connector(self, record: Record) -> None:
+        kind = "constraints" if isinstance(record.element, AbstractConstraint) else "forces"
+        law = _described(record.name, record.element, specs_of(record.element))
+        points = [_points(record.name, f"marker{i}", side) for i, side in enumerate(record.places)]
+        parts: list[Part] = []
+        done, passed = 0, [0] * len(points)
+        for segment in _segments(record):
+            positions = done + np.arange(len(segment[0]))
+            tree, elsewhere = {"element": law}, {}
+            for i, (place, leaf) in enumerate(zip(segment, points, strict=True)):
+                if place.points is not None and leaf is not None:
+                    tree[f"marker{i}"] = leaf
+                    elsewhere[leaf.name] = passed[i] + np.arange(len(place))
+                    passed[i] += len(place)
+            slots = tuple(self._slot(p, port) for p, port in zip(segment, record.element.ports, strict=True))
+            part = self._add(kind, tree, (slots, *self._switch(record)), positions, elsewhere, self._rows(segment))
+            parts.append(part)
+            done += len(positions)
+        self.elements[record.name] = Element(kind, record.single, record.count, _merged(parts))
+
+    def add_field(self, record: Record) -> None:
+        """A field is a group of its own, with one slot for each run of markers of one kind."""
+        (side,), (port,) = record.places, record.element.ports
+        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
+        slots = tuple(self._slot(place, port) for place in side)
+        for i, place in enumerate(side):
+            if place.points is not None:
+                tree[f"marker{i}"] = _Leaf((record.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
+        part = self._add(
+            "fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side)
+        )
+        self.elements[record.name] = Element("fields", True, sum(map(len, side)), (part,))
+
+    def add_event(self, record: Record) -> None:
+        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
+        switches = tuple((self.switches[name], on) for name, on in record.element.switch)
+        part = self._add("events", tree, (record.name, switches), np.arange(1))
+        self.elements[record.name] = Element("events", True, 1, (part,))
+
+    def _switch(self, record: Record) -> tuple[bool, int | None]:
+        """Whether the connector is ever active, and the number of its switch."""
+        number = self.switches.get(record.name)
+        return record.active or number is not None, number
+
+    def add_sensor(self, name: str, quantity: Any) -> None:
+        if not isinstance(quantity, tuple):
+            self.readings[name] = quantity
+            return
+        sensor, place = quantity
+        body = self.elements[place.body]
+        # One of many is a single marker; all instances of a name are many, also where it has only one.
+        single = body.single or (len(place) == 1 and body.count != 1)
+        points = _points(name, "marker0", (place,))
+        tree = {} if place.points is None else {"marker0": points}
+        slots = (self._slot(place, None),)
+        signature, rows = (slots, sensor, name, single), self._rows((place,))
+        self.readings[name] = self._add("sensors", tree, signature, np.arange(len(place)), {}, rows).group
+
+    def _add(self, kind, tree, signature, positions, elsewhere=None, rows=()) -> Part:
+        """Adds instances to the group of their like. `elsewhere`: positions in leaves that count differently."""
+        group = self._group(kind, tree, signature)
+        leaves = [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_leaf) if _is_leaf(leaf)]
+        where = [(elsewhere or {}).get(leaf.name, positions) for leaf in leaves]
+        first = group.count
+        added = group.grow(leaves, where, len(positions))
+        for k, (leaf, at, stored) in enumerate(zip(leaves, where, added, strict=True)):
+            if jnp.issubdtype(leaf.value.dtype, jnp.floating):
+                self.leaves[leaf.name] = leaf
+                self.stored.setdefault(leaf.name, []).append((group, k, stored, None if leaf.shared else Index(at)))
+        group.markers = group.markers or [[] for _ in rows]
+        for column, new in zip(group.markers, rows, strict=True):
+            column.append(new)
+        return Part(group.number, Index(first + np.arange(len(positions))), Index(positions))
+
+    def _group(self, kind: str, tree: Any, signature: Any) -> _Group:
+        arrays, static = eqx.partition(tree, _is_leaf, is_leaf=_is_leaf)
+        leaves, treedef = jax.tree.flatten(arrays, is_leaf=_is_leaf)
+        rest, rest_treedef = jax.tree.flatten(static)
+        shapes = tuple((leaf.instance_shape, str(leaf.value.dtype)) for leaf in leaves)
+        key = (signature, shapes, treedef, tuple(rest), rest_treedef)
+        groups = self.groups[kind]
+        if key not in groups:
+            groups[key] = _Group(kind, len(groups), static, treedef)
+        return groups[key]
+
+    def _slot(self, place: Place, port: Any) -> Slot:
+        """The slot without its rows: what must agree within a group."""
+        return Slot(self.elements[place.body].parts[0].group, Index([]), port, place.coordinate)
+
+    def _rows(self, segment: tuple[Place, ...]) -> list[np.ndarray]:
+        return [self.elements[p.body].parts[0].instances.rows[p.rows] for p in segment]
+
+    def _connector_groups(self, kind: str) -> tuple[ConnectorGroup, ...]:
+        return tuple(
+            ConnectorGroup(group.stack(), group.slots(slots), group.count, active, switch)
+            for ((slots, active, switch, *_), *_), group in self.groups[kind].items()
+        )
+
+    def finish(self, gravity: Any, switches: tuple[bool, ...]) -> System:
+        groups = [group for kind in KINDS for group in self.groups[kind].values()]
+        numbers = {id(group): n for n, group in enumerate(groups)}
+        homes = {
+            path: Home(
+                self.leaves[path].value.shape,
+                self.leaves[path].spec,
+                tuple(Stored(numbers[id(g)], leaf, rows, where) for g, leaf, rows, where in _together(parts)),
+            )
+            for path, parts in self.stored.items()
+        }
+        homes["gravity", "acceleration"] = Home((3,), Spec((3,), "m/s^2"), (Stored(len(groups), 0, Index([0]), None),))
+        structure = Structure(
+            tuple(_body_groups(self.groups["bodies"])),
+            self._connector_groups("forces"),
+            self._connector_groups("fields"),
+            self._connector_groups("constraints"),
+            tuple(
+                SensorGroup(g.stack(), g.slots(slots)[0], sensor, single)
+                for ((slots, sensor, _, single), *_), g in self.groups["sensors"].items()
+            ),
+            tuple(EventGroup(g.stack(), name, switched) for ((name, switched), *_), g in self.groups["events"].items()),
+            self.elements,
+            homes,
+            self.readings,
+            switches,
+        )
+        stacks = tuple(tuple(_device_array(column) for column in group.columns) for group in groups)
+        system = System(_device_array([gravity[None]]), stacks, structure)
+        _check_precision(system)
+        return system
+
+
+def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
+    first_q = first_v = 0
+    for (kind, *_), group in groups.items():
+        yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
+        first_q += group.count * kind.coordinates
+        first_v += group.count * kind.velocities
+
+
+def _together(parts: list[_Kept]) -> Iterator[_Kept]:
+    """One entry for each stored leaf: its rows, and their positions in the parameter unless they are shared."""
+    leaves: dict[tuple[int, int], list[_Kept]] = {}
+    for part in parts:
+        leaves.setdefault((id(part[0]), part[1]), []).append(part)
+    for (group, leaf, rows, where), *more in leaves.values():
+        if where is not None:
+            rows = Index(np.concatenate([rows.rows, *(part[2].rows for part in more)]))
+            where = Index(np.concatenate([where.rows, *(part[3].rows for part in more if part[3] is not None)]))
+        yield group, leaf, rows, where
+
+
+def _merged(parts: list[Part]) -> tuple[Part, ...]:
+    """One part for each group."""
+    groups: dict[int, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.group, []).append(part)
+    return tuple(
+        Part(
+            group,
+            Index(np.concatenate([p.instances.rows for p in same])),
+            Index(np.concatenate([p.positions.rows for p in same])),
+        )
+        for group, same in groups.items()
+    )
+
+
+def _is_leaf(x: Any) -> bool:
+    return isinstance(x, _Leaf)
+
+
+def _described(name: str, tree: Any, specs: dict[str, Spec]) -> Any:
+    """The tree with its arrays described. Arrays inside user laws are shared by all instances."""
+
+    def describe(path, value):
+        if not eqx.is_array(value):
+            return value
+        spec = specs[key_name(path[0])] if len(path) == 1 else Spec(None)
+        shared = spec.shape is None or value.ndim == len(spec.shape)
+        return _Leaf((name, *map(key_name, path)), value, shared, spec)
+
+    return jax.tree_util.tree_map_with_path(describe, tree)
+
+
+def _points(name: str, marker: str, side: tuple[Place, ...]) -> _Leaf | None:
+    """The points of one side of a connector, one after the other; shared where one point serves all instances."""
+    points = [place.points for place in side if place.points is not None]
+    if not points:
+        return None
+    shared = len(side) == 1 and len(side[0]) == 1
+    value = points[0][0] if shared else np.concatenate(points)
+    return _Leaf((name, marker), value, shared, Spec((3,), "m"))
+
+
+def _segments(record: Record) -> Iterator[tuple[Place, ...]]:
+    """Runs of instances whose markers are all of one place each."""
+    sides = [
+        [place.repeated(record.count) if len(side) == 1 and len(place) == 1 else place for place in side]
+        for side in record.places
+    ]
+    ends = [np.cumsum([len(place) for place in side]) for side in sides]
+    start = 0
+    for stop in sorted(set(np.concatenate(ends).tolist())):
+        segment = []
+        for side, end in zip(sides, ends, strict=True):
+            k = int(np.searchsorted(end, start, side="right"))
+            offset = start - (end[k] - len(side[k]))
+            segment.append(side[k][offset : offset + stop - start])
+        yield tuple(segment)
+        start = stop
+
+
+def _device_array(column: list[Any]) -> Any:
+    """Rows joined; in the precision that JAX is set to."""
+    traced = any(isinstance(x, jax.Array) for x in column)
+    joined = jnp.concatenate(column) if traced else np.concatenate(column)
+    return jnp.asarray(joined, float) if jnp.issubdtype(joined.dtype, jnp.floating) else jnp.asarray(joined)
+
+
+def _check_precision(system: System) -> None:
+    for path, home in system.structure.homes.items():
+        for part in home.parts:
+            stored = (*system.stacks, (system.gravity,))[part.stack][part.leaf]
+            if not isinstance(stored, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(stored)[part.rows.rows])):
+                raise ParameterError(f"'{path[0]}': {'.'.join(path[1:])} is too large for {stored.dtype}.")
+
+
+def _measured(system: System, record: Record) -> Record:
+    """The record with parameters that were left at None measured in the initial state."""
+    missing = [field for field in record.element.measured if getattr(record.element, field) is None]
+    if not missing:
+        return record
+    world = system.world(*system.initial_state())
+    parts = system.structure.elements[record.name].parts
+    pieces = [_measure(system.part(world, record.name, part)) for part in parts]
+    order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
+    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(pieces))
+    joined = jnp.concatenate if traced else np.concatenate
+    found = {field: joined([p[field] for p in pieces])[order] for field in missing}
+    values = {field: value[0] if record.single else value for field, value in found.items()}
+    return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
+
+
+@eqx.filter_jit
+def _measure(local: Any) -> dict[str, Any]:
+    return local.each(lambda x: x.law.measure(x.config()))
+
+
+def _try_out(system: System, record: Record) -> None:
+    """Evaluates user functions once, and what a law checks itself, so that what is wrong is said here and by name."""
+    element = record.element
+    functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))
+    checks_itself = type(element).verify is not AbstractConnector.verify
+    if isinstance(element, AbstractField) or not (functions or checks_itself):
+        return
+    t = jnp.zeros((), system.gravity.dtype)
+    world = system.world(*system.initial_state())
+
+    def evaluate(t: Any, local: Any) -> Any:
+        if isinstance(element, AbstractConstraint):
+            return local.each(lambda x: (x.velocity_residual(t), x.acceleration_bias(t)))
+        return local.each(lambda x: x.force(t))
+
+    try:
+        for part in system.structure.elements[record.name].parts:
+            local = system.part(world, record.name, part)
+            if functions:
+                # With a traced time first: a function that asks `if t < 1` fails here and not in `simulate`.
+                eqx.filter_eval_shape(evaluate, t, local)
+                if not _is_finite(evaluate(t, local)):
+                    raise ModelError("a user function gives NaN or infinity in the initial state.")
+            if checks_itself:
+                _verify(record.name, t, local)
+    except ModelError as error:
+        named = str(error) if str(error).startswith(f"'{record.name}'") else f"'{record.name}': {error}"
+        raise ModelError(named) from error.__cause__
+    except Exception as error:
+        raise ModelError(f"'{record.name}': a user function fails: {show_error(error)}") from error
+
+
+def _verify(name: str, t: Any, local: Any) -> None:
+    config, flow = local.each(lambda x: (x.config(), x.flow()))
+    seen = (local.law, config, flow)
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(seen)):
+        return
+    seen = jax.tree.map(lambda x: np.asarray(x) if eqx.is_array(x) else x, seen)
+    for i in range(len(jax.tree.leaves(config)[0])):
+        law, *state = jax.tree.map(lambda x, i=i: jnp.asarray(x[i]) if eqx.is_array(x) else x, seen)
+        law.verify(name, t, *state)
+
+
+def _is_finite(results: Any) -> bool:
+    return all(isinstance(x, jax.core.Tracer) or bool(np.all(np.isfinite(x))) for x in jax.tree.leaves(results))

@@ -1,0 +1,200 @@
+"""What is in a model, as tables to read."""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..core.errors import ModelError, ParameterError, did_you_mean
+from ..core.parameters import Spec, flatten, show, specs_of
+from ..dynamics.outputs import variables
+from ..elements.bodies.body import AbstractBody
+from ..elements.connectors.connector import AbstractField
+from ..elements.piecewise import Piecewise
+from ..elements.sensors import Output
+from .assembly import Record, preliminary
+from .markers import GROUND, Place
+
+_MOST_ROWS = 60
+_MOST_NUMBERS = 6
+
+Row = tuple[str, str, str]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Description:
+    """`elements`: name, kind and markers; `parameters`: name, value and unit; `outputs`: the names to ask for.
+
+    Printed it is all of this, or the beginning of what is long.
+    """
+
+    elements: tuple[Row, ...]
+    parameters: tuple[Row, ...]
+    outputs: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = [name for name, *_ in self.elements]
+        of = {name: name.partition(".")[0] for name in self.outputs if name not in names}
+        rows = [(f"{name}.", ", ".join(o.partition(".")[2] for o in of if of[o] == name)) for name in names]
+        outputs = [(name, "") for name in self.outputs if name not in of] + [row for row in rows if row[1]]
+        tables = {"elements": self.elements, "parameters": self.parameters, "outputs": outputs}
+        return "\n\n".join(f"{title}\n{_table(rows)}" for title, rows in tables.items())
+
+
+def describe(
+    records: Mapping[str, Record], sensors: Mapping[str, Any], gravity: Any, names: tuple[str, ...]
+) -> Description:
+    """The records and sensors of these names, or all of them."""
+    known = [name for name in (*records, *sensors) if name != GROUND]
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise ModelError(f"there is no element or sensor {show(name)}. {did_you_mean(name, known)}")
+    chosen = [record for name, record in records.items() if name in (names or known)]
+    read = {name: quantity for name, quantity in sensors.items() if name in (names or known)}
+    elements = [(r.name, _kind(r), "; ".join(map(_side, r.places))) for r in chosen]
+    elements += [(name, *_sensor(quantity)) for name, quantity in read.items()]
+    field = [] if names else [("gravity.acceleration", _value(gravity, Spec((3,))), "m/s^2")]
+    parameters = [row for record in chosen for row in _parameters(record)]
+    parameters += [row for name, quantity in read.items() for row in _of_sensor(name, quantity)]
+    found = _variables(tuple(records.values()), gravity, [record.name for record in chosen])
+    outputs = [f"{r.name}.{variable}" for r in chosen for variable in found.get(r.name, ())]
+    return Description(tuple(elements), (*field, *parameters), (*read, *outputs))
+
+
+def _kind(record: Record) -> str:
+    """The class, how many there are, and what is not a number and not left at its default."""
+    element, said = record.element, []
+    for field in dataclasses.fields(element):
+        value = getattr(element, field.name)
+        if field.name not in specs_of(element) and value is not None and value != field.default:
+            said.append(f"{field.name}={_name(value)}")
+    arguments = f"({', '.join(said)})" if said else ""
+    many = "" if record.single else f", {record.count} instances"
+    return f"{type(element).__name__}{arguments}{many}" + ("" if record.active else ", off")
+
+
+def _name(value: Any) -> str:
+    return getattr(value, "__name__", type(value).__name__) if callable(value) else show(value)
+
+
+def _side(side: tuple[Place, ...]) -> str:
+    """The markers of one side of a connector."""
+    if len(side) > 3:
+        bodies = list(dict.fromkeys(place.body for place in side))
+        more = f" and {len(bodies) - 3} more" if len(bodies) > 3 else ""
+        return f"{sum(map(len, side))} on {', '.join(bodies[:3])}{more}"
+    return " and ".join(map(_place, side))
+
+
+def _place(place: Place) -> str:
+    said = place.body
+    if len(place) != 1:
+        said = f"{len(place)} of {said}"
+    elif place.rows[0]:
+        said += f"[{place.rows[0]}]"
+    if place.coordinate is not None:
+        return f"{said}.coordinate({place.coordinate})"
+    if place.of_coordinates:
+        return f"{said}.coordinates"
+    if place.points is None or not np.any(place.points):
+        return said
+    return f"{said}.at({', '.join(f'{x:.6g}' for x in place.points[0])})" if len(place) == 1 else f"points on {said}"
+
+
+def _sensor(quantity: Any) -> tuple[str, str]:
+    if isinstance(quantity, Output):
+        return "Output, a sensor", f"{quantity.element}.{quantity.variable}"
+    if isinstance(quantity, tuple):
+        return f"{quantity[0].__name__}, a sensor", _place(quantity[1])
+    return "function, a sensor", ""
+
+
+def _parameters(record: Record) -> Iterator[Row]:
+    fields = [field.name for field in dataclasses.fields(record.element)]
+    yield from _of_fields(record, {field: getattr(record.element, field) for field in fields}, specs_of(record.element))
+    if record.initial:
+        yield from _of_fields(record, record.initial, record.element.initial)
+    yield from _points(record)
+
+
+def _of_fields(record: Record, values: Mapping[str, Any], specs: Mapping[str, Spec]) -> Iterator[Row]:
+    for field, value in values.items():
+        leaves = {path: leaf for path, leaf in flatten({field: value}).items() if eqx.is_array(leaf)}
+        if not leaves and field in specs:
+            yield f"{record.name}.{field}", _left_out(record, field, value), _unit(specs[field])
+        for path, leaf in leaves.items():
+            spec = specs[field] if path == (field,) and field in specs else Spec(None)
+            if isinstance(value, Piecewise) and field in specs:
+                spec = Spec(None, "s" if path[-1] == "times" else specs[field].unit)
+            yield f"{record.name}.{'.'.join(path)}", _value(leaf, spec), _unit(spec)
+
+
+def _points(record: Record) -> Iterator[Row]:
+    sides = record.places
+    if isinstance(record.element, AbstractField):
+        # Each place of its only side has points of its own.
+        sides = tuple((place,) for place in sides[0])
+    for i, side in enumerate(sides):
+        points = [place.points for place in side if place.points is not None]
+        if points:
+            together = np.concatenate(points)
+            value = together[0] if len(together) == 1 else together
+            yield f"{record.name}.marker{i}", _value(value, Spec((3,))), "m"
+
+
+def _of_sensor(name: str, quantity: Any) -> Iterator[Row]:
+    if isinstance(quantity, tuple) and quantity[1].points is not None:
+        points = quantity[1].points
+        yield f"{name}.marker0", _value(points[0] if len(points) == 1 else points, Spec((3,))), "m"
+
+
+def _left_out(record: Record, field: str, value: Any) -> str:
+    """What stands for numbers that are not given."""
+    if value is not None:
+        return f"function {_name(value)}"
+    if field in getattr(record.element, "measured", ()):
+        return "as at the start"
+    return "that of the body" if field in getattr(record.element, "ties", {}) else "none"
+
+
+def _unit(spec: Spec) -> str:
+    return "" if spec.unit == "-" else spec.unit
+
+
+def _value(value: Any, spec: Spec) -> str:
+    if isinstance(value, jax.core.Tracer):
+        return f"traced, shape {value.shape}"
+    numbers = np.asarray(value, float)
+    if numbers.size <= _MOST_NUMBERS or numbers.shape == spec.shape:
+        said = np.array2string(numbers, separator=", ", formatter={"float_kind": lambda x: f"{x:.6g}"})
+        return " ".join(said.split())
+    return f"{' x '.join(map(str, numbers.shape))} numbers from {np.min(numbers):.6g} to {np.max(numbers):.6g}"
+
+
+def _variables(records: tuple[Record, ...], gravity: Any, names: list[str]) -> dict[str, list[str]]:
+    """The output variables of elements; none, where the model cannot be put together yet or a user function fails."""
+    if not any(isinstance(record.element, AbstractBody) and record.name != GROUND for record in records):
+        return {}
+    try:
+        with jax.ensure_compile_time_eval():
+            system = preliminary(records, gravity)
+    except (ModelError, ParameterError):
+        return {}
+    found = {}
+    for name in names:
+        # A function of the user may raise what it likes.
+        with contextlib.suppress(Exception):
+            found[name] = variables(system, name)
+    return found
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    shown = rows[:_MOST_ROWS]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = ["  " + "  ".join(f"{x:<{w}}" for x, w in zip(row, widths, strict=True)).rstrip() for row in shown]
+    more = [f"  and {len(rows) - len(shown)} more; describe(name) shows those of one element"]
+    return "\n".join([*lines, *more * (len(rows) > len(shown))]) or "  none"

@@ -1,0 +1,485 @@
+"""The builder: elements by name, checked as they are added, put together by `assemble`."""
+
+import contextlib
+import dataclasses
+import itertools
+import re
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..core.errors import ModelError, ParameterError, did_you_mean
+from ..core.parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
+from ..core.reprs import listed
+from ..core.types import Numbers
+from ..dynamics.outputs import Outputs
+from ..elements.bodies.body import AbstractBody
+from ..elements.bodies.ground import Ground
+from ..elements.connectors.connector import (
+    AbstractConnector,
+    AbstractConstraint,
+    AbstractField,
+    check_function,
+    returned,
+)
+from ..elements.event import Event
+from ..elements.sensors import AbstractSensor, Output
+from ..system.system import System
+from .assembly import Record, assemble
+from .description import Description, describe
+from .editing import remove, replace
+from .markers import GROUND, BodyHandle, Place, fitted, of_instances, places
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}(?<! )")
+_SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}(?<! )")
+_NUMBERS = itertools.count()
+_KINDS = ("bodies", "forces", "constraints", "sensors", "events")
+
+
+class Model:
+    """A mechanism under construction.
+
+    **Arguments:** `gravity` [m/s^2], the uniform field, a 3-vector.
+    """
+
+    def __init__(self, gravity: Numbers = (0.0, 0.0, 0.0)):
+        field = as_array(gravity)
+        if is_numbers(field) and field.shape != (3,):
+            raise ParameterError(f"'gravity': acceleration must have shape (3,), got shape {field.shape}.")
+        check_value("gravity", "acceleration", field, Spec((3,), "m/s^2"))
+        self._gravity = field
+        self._number = next(_NUMBERS)
+        self._records: dict[str, Record] = {}
+        self._sensors: dict[str, Any] = {}
+        self._records[GROUND] = Record(GROUND, Ground(), {}, (), 1, True, True)
+
+    def __repr__(self) -> str:
+        kinds: dict[str, list[str]] = {}
+        for name, record in self._records.items():
+            if name != GROUND:
+                kinds.setdefault(_kind(record.element), []).append(name)
+        if self._sensors:
+            kinds["sensors"] = list(self._sensors)
+        said = "; ".join(f"{kind} {listed(kinds[kind])}" for kind in sorted(kinds, key=_KINDS.index))
+        return f"Model({said or 'empty'})"
+
+    @property
+    def ground(self) -> BodyHandle:
+        """The fixed world; `ground.at(x, y, z)` is a fixed point."""
+        return self.body(GROUND)
+
+    def body(self, name: str) -> BodyHandle:
+        """The body of this name, as `add` returned it; "ground" is the fixed world."""
+        bodies = self._bodies()
+        if not isinstance(name, str) or name not in bodies:
+            raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
+        record = bodies[name]
+        return BodyHandle(self._number, name, type(record.element), np.arange(record.count))
+
+    def add(
+        self, name: str, element: Any, between: Any = None, on: Any = None, *, active: bool = True, **initial: Any
+    ) -> BodyHandle | None:
+        """Adds a body (with initial values), a connector (`between` two markers) or a load (`on` one marker).
+
+        Parameters may have a leading axis: then the name holds that many instances, and `between` or `on` takes bodies
+        with as many instances, or lists of markers. The name of a body is a marker too. Returns a handle for a body.
+        """
+        self._check_name(name, _NAME)
+        self._records[name] = self._record(name, element, initial, between, on, active)
+        return self.body(name) if isinstance(element, AbstractBody) else None
+
+    def replace(self, name: str, element: Any, **initial: Any) -> None:
+        """Puts another element, or another sensor, in the place of one.
+
+        A connector keeps its markers and is on or off as before; a body keeps its initial values, but for those that
+        are given here, and all that is attached to it.
+        """
+        replace(self, name, element, initial)
+
+    def remove(self, name: str) -> None:
+        """Removes an element or a sensor, to which nothing may be attached any more."""
+        remove(self, name)
+
+    def describe(self, *names: str) -> Description:
+        """What is in the model, or the elements of these names: kinds and markers, parameters, and outputs."""
+        return describe(self._records, self._sensors, self._gravity, names)
+
+    def switch(self, name: str, active: bool) -> None:
+        """Switches a connector on or off in systems assembled from now on."""
+        connectors = [n for n, r in self._records.items() if r.places]
+        if not isinstance(name, str) or name not in connectors:
+            raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
+        if not isinstance(active, bool):
+            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
+        self._records[name] = dataclasses.replace(self._records[name], active=active)
+
+    def sense(self, name: str, quantity: AbstractSensor | Output | Callable[..., Any]) -> None:
+        """Names an output: a sensor on a marker, an `Output`, or a function of (t, outputs)."""
+        self._check_name(name, _SENSOR_NAME)
+        self._sensors[name] = self._sensor(name, quantity)
+
+    def assemble(self, *, redundant: str = "warn") -> System:
+        """The system: what can be simulated, differentiated and identified.
+
+        `redundant`: what to do about constraints that repeat what others fix. They are allowed, and their multipliers
+        the smallest possible ones: with a warning ("warn") or without ("min_norm"), or refused ("error").
+        """
+        if redundant not in ("warn", "min_norm", "error"):
+            raise ModelError(f"redundant must be 'warn', 'min_norm' or 'error', got {show(redundant)}.")
+        if len(self._bodies()) == 1:
+            raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
+        # Also what is built inside jit has numbers of its own.
+        with jax.ensure_compile_time_eval():
+            system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
+            for name, quantity in self._sensors.items():
+                if not isinstance(quantity, tuple):
+                    _try_sensor(system, name)
+            for name, record in self._records.items():
+                if isinstance(record.element, Event):
+                    _try_event(system, name, record.element)
+        return system
+
+    def _bodies(self) -> dict[str, Record]:
+        """With the ground."""
+        return {name: record for name, record in self._records.items() if isinstance(record.element, AbstractBody)}
+
+    def _record(
+        self,
+        name: str,
+        element: Any,
+        initial: dict[str, Any],
+        between: Any = None,
+        on: Any = None,
+        active: Any = True,
+        kept: Mapping[str, Any] = types.MappingProxyType({}),
+    ) -> Record:
+        """`kept`: initial values of a body that another one had."""
+        if isinstance(element, AbstractBody):
+            if between is not None or on is not None or active is not True:
+                raise ModelError(f"'{name}' is a body: it takes initial values, not between, on or active.")
+            record = self._body(name, element, initial, kept)
+        elif isinstance(element, AbstractConnector):
+            if initial:
+                key = next(iter(initial))
+                known = did_you_mean(key, ["between", "on", "active"])
+                raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
+            record = self._connector(name, element, between, on, active)
+        elif isinstance(element, Event):
+            if initial or between is not None or on is not None or active is not True:
+                raise ModelError(f"'{name}' is an event: it takes no markers, values or active.")
+            record = self._event(name, element)
+        else:
+            kind = f"the class {element.__name__} itself" if isinstance(element, type) else show(element)
+            raise ModelError(
+                f"'{name}': expected a body, connector, load or event such as SpringDamper(...), got {kind}."
+            )
+        for field in dataclasses.fields(element):
+            if eqx.is_array(getattr(element, field.name)) and field.name not in specs_of(element):
+                kind = type(element).__name__
+                raise ModelError(f"'{name}': declare the array {kind}.{field.name} with difmbs.parameter(...).")
+            if _holds_traced(getattr(element, field.name)):
+                raise ModelError(
+                    f"'{name}': the function {field.name} uses a traced value of its surroundings. Pass a function "
+                    "that is an eqx.Module with the value as a field; then it is a parameter, for simulate(params=...)."
+                )
+        return record
+
+    def _sensor(self, name: str, quantity: Any) -> Any:
+        if isinstance(quantity, AbstractSensor):
+            attached = self._places(name, quantity.marker, of_coordinates=False)
+            if len(attached) != 1 or len(attached[0]) == 0:
+                raise ModelError(f"'{name}': a sensor has one marker, got {_shown(quantity.marker)}.")
+            (place,) = attached
+            kind = type(self._records[place.body].element)
+            if quantity.turning and not kind.rotates:
+                raise ModelError(f"'{name}': '{place.body}' is a {kind.__name__}, which does not rotate.")
+            return type(quantity), place
+        if isinstance(quantity, Output) or (callable(quantity) and not isinstance(quantity, type)):
+            return quantity
+        raise ModelError(
+            f"'{name}': expected a sensor such as Position(marker), an Output(element, variable) or a function of "
+            f"(t, outputs), got {show(quantity)}."
+        )
+
+    def _body(self, name: str, body: AbstractBody, initial: dict[str, Any], kept: Mapping[str, Any]) -> Record:
+        for key in initial:
+            if key not in body.initial:
+                raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
+                                 f"{did_you_mean(key, body.initial)}")  # fmt: skip
+        values = {
+            key: as_array(initial.get(key, np.zeros([n or 0 for n in spec.shape or ()])))
+            for key, spec in body.initial.items()
+        }
+        values |= kept
+        counts = self._counts(name, body)
+        # Last, because how many instances there are decides what a rotation of shape (3, 3) is.
+        for key in sorted(values, key="rotation".__eq__):
+            if key == "rotation" and key not in kept:
+                values[key] = rotation_vector(name, values[key], one_count(name, counts))
+            if check_value(name, key, values[key], body.initial[key]):
+                counts[key] = len(values[key])
+        count = one_count(name, counts)
+        return Record(name, body, values, (), count or 1, count is None, True)
+
+    def _connector(self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool) -> Record:
+        if not isinstance(active, bool):
+            raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
+        for field in dataclasses.fields(law):
+            if field.type is bool and not isinstance(value := getattr(law, field.name), bool):
+                raise ModelError(f"'{name}': {field.name} must be True or False, got {show(value)}.")
+        kind, ports = type(law).__name__, law.ports
+        keyword, given, other = ("between", between, on) if len(ports) == 2 else ("on", on, between)
+        sides = given if len(ports) == 2 else (given,)
+        if other is not None or given is None or not isinstance(sides, (tuple, list)) or len(sides) != len(ports):
+            wanted = "between=(marker0, marker1)" if len(ports) == 2 else "on=marker"
+            raise ModelError(f"'{name}': {kind} needs {wanted}, got between={_shown(between)}, on={_shown(on)}.")
+        attached = tuple(
+            tuple(self._places(name, side, port.of_coordinates)) for side, port in zip(sides, ports, strict=True)
+        )
+        for side, port in zip(attached, ports, strict=True):
+            for place in side:
+                body = self._records[place.body].element
+                if port.turning and not body.rotates:
+                    raise ModelError(
+                        f"'{name}': {kind} acts on rotation, but '{place.body}' is a {type(body).__name__}, which does "
+                        "not rotate."
+                    )
+        counts = self._counts(name, law)
+        if isinstance(law, AbstractField):
+            self._check_field(name, law, attached[0], counts)
+        else:
+            counts |= {f"{keyword}[{i}]": n for i, side in enumerate(attached) if (n := sum(map(len, side))) != 1}
+        count = one_count(name, counts)
+        self._check_partners(name, law, attached)
+        self._check_ties(name, law, attached)
+        for sizes in sorted(set(zip(*of_instances(attached, self._coordinates), strict=True))):
+            law.check(name, tuple(int(n) for n in sizes))
+        return Record(name, law, {}, attached, count or 1, count is None, active)
+
+    def _event(self, name: str, event: Event) -> Record:
+        if self._counts(name, event):
+            raise ModelError(f"'{name}': when must be one time, got {show(event.when)}. Add an event for each.")
+        if event.direction not in (-1, 0, 1) or isinstance(event.direction, bool):
+            raise ModelError(f"'{name}': direction must be -1, 0 or 1, got {show(event.direction)}.")
+        if not isinstance(event.stop, bool):
+            raise ModelError(f"'{name}': stop must be True or False, got {show(event.stop)}.")
+        check_function(name, "jump", event.jump)
+        pairs = event.switch if isinstance(event.switch, tuple) else None
+        if pairs is None or not all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], bool) for p in pairs):
+            raise ModelError(
+                f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}."
+            )
+        connectors = [n for n, r in self._records.items() if r.places]
+        for connector, _ in pairs:
+            if connector not in connectors:
+                raise ModelError(
+                    f"'{name}': there is no connector {show(connector)}. {did_you_mean(connector, connectors)}"
+                )
+        return Record(name, event, {}, (), 1, True, True)
+
+    def _counts(self, name: str, element: Any) -> dict[str, int]:
+        """The parameters that have an axis of instances, with its length. Checks all of them."""
+        counts = {}
+        for field, spec in specs_of(element).items():
+            value = getattr(element, field)
+            if value is None and spec.optional:
+                continue
+            if spec.of_time and callable(value) and not isinstance(value, jax.Array):
+                continue
+            if check_value(name, field, value, spec):
+                counts[field] = len(value)
+            warn_if_negative(name, field, value, spec)
+        return counts
+
+    def _coordinates(self, place: Place) -> int:
+        return 1 if place.coordinate is not None else type(self._records[place.body].element).coordinates
+
+    def _places(self, name: str, side: Any, of_coordinates: bool) -> list[Place]:
+        """The marker, or list of markers, that an element was given."""
+        given = side if isinstance(side, (list, tuple)) else [side]
+        markers = [self._named(name, item) if isinstance(item, str) else item for item in given]
+        return self._known(name, places(name, markers, of_coordinates))
+
+    def _named(self, name: str, marker: str) -> BodyHandle:
+        body, dot, place = marker.partition(".")
+        if dot and body in self._bodies():
+            raise ModelError(
+                f"'{name}': a name stands for a body, not for a place on it. Pass model.body('{body}').{place}."
+            )
+        try:
+            return self.body(marker)
+        except ModelError as error:
+            raise ModelError(f"'{name}': {error}") from None
+
+    def _known(self, name: str, attached: list[Place]) -> list[Place]:
+        for place in attached:
+            if place.model != self._number:
+                raise ModelError(f"'{name}': '{place.body}' belongs to another model.")
+            record = self._records.get(place.body)
+            # A copy of a model shares its number.
+            if record is None or (len(place) and place.rows.max() >= record.count):
+                raise ModelError(
+                    f"'{name}': the model has no such instances of a body '{place.body}'. They were removed, or added "
+                    "to another copy of the model."
+                )
+        return [fitted(name, place, type(self._records[place.body].element)) for place in attached]
+
+    def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+        bodies = of_instances(attached, lambda place: place.body)
+        grounded = np.all([side == GROUND for side in bodies], axis=0)
+        if np.all(grounded) if isinstance(law, AbstractField) else np.any(grounded):
+            raise ModelError(f"'{name}' acts on ground only. Attach one of its markers to a body.")
+        if len(attached) != 2:
+            return
+        coordinates = of_instances(attached, lambda place: -1 if place.coordinate is None else place.coordinate)
+        rows = np.broadcast_arrays(*(np.concatenate([place.rows for place in side]) for side in attached))
+        same = np.all([a == b for a, b in (bodies, rows, coordinates)], axis=0)
+        if np.any(same):
+            raise ModelError(f"'{name}' joins '{bodies[0][np.argmax(same)]}' with itself.")
+
+    def _check_field(self, name: str, law: AbstractField, side: tuple[Place, ...], counts: dict[str, int]) -> None:
+        kind, total = type(law).__name__, sum(map(len, side))
+        if total == 0:
+            raise ModelError(f"'{name}': {kind} needs at least one marker, got none.")
+        if counts:
+            field = next(iter(counts))
+            raise ModelError(f"'{name}': one {kind} acts among all its markers, so {field} has no axis of instances.")
+        for field in law.ties:
+            value = getattr(law, field)
+            if value is not None and value.shape[0] != total:
+                raise ModelError(f"'{name}': {field} needs a value for each of the {total} markers, got {len(value)}.")
+        instances = [(place.body, row) for place in side for row in place.rows.tolist()]
+        for (body, row), again in itertools.pairwise(sorted(instances)):
+            if (body, row) == again:
+                raise ModelError(f"'{name}': '{body}' is among the markers twice.")
+
+    def _check_ties(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+        for field, (marker, of_body) in law.ties.items():
+            for place in attached[marker]:
+                if getattr(law, field) is None and of_body not in specs_of(self._records[place.body].element):
+                    raise ModelError(f"'{name}': give {field}; '{place.body}' has no {of_body} to take it from.")
+
+    def _check_name(self, name: Any, pattern: re.Pattern[str]) -> None:
+        if not isinstance(name, str) or not pattern.fullmatch(name):
+            more = " and '.'" if pattern is _SENSOR_NAME else ""
+            raise ModelError(
+                f"{show(name)} is not a valid name: use 1 to 100 letters (a-z), digits, spaces, '_' and '-'{more}, "
+                "a letter or digit first and no space last."
+            )
+        if name in ("gravity", GROUND):
+            raise ModelError(f"'{name}' is reserved for the {'uniform field' if name == 'gravity' else 'fixed world'}.")
+        if name in self._records or name in self._sensors:
+            raise ModelError(f"there is already an element '{name}'. Names must be unique.")
+        for sensor in (name, *self._sensors):
+            element, dot, _ = sensor.partition(".")
+            if dot and (element == name or (sensor == name and element in self._records)):
+                raise ModelError(f"sensor '{sensor}' would hide the outputs of '{element}'. Choose another name.")
+
+
+def _kind(element: Any) -> str:
+    """What a name stands for, in the plural."""
+    classes = (AbstractBody, AbstractConstraint, Event)
+    return next((kind for kind, of in zip(_KINDS[::2], classes, strict=True) if isinstance(element, of)), "forces")
+
+
+def one_count(where: str, counts: dict[str, int]) -> int | None:
+    """The number of instances on which everything agrees, None if nothing has an axis of instances."""
+    if len(set(counts.values())) > 1:
+        said = ", ".join(f"{what} {n}" for what, n in counts.items())
+        raise ModelError(f"'{where}': the numbers of instances differ: {said}.")
+    if 0 in counts.values():
+        raise ModelError(f"'{where}' has no instances: {next(iter(counts))} is empty.")
+    return next(iter(counts.values()), None)
+
+
+def _shown(markers: Any) -> str:
+    if isinstance(markers, BodyHandle):
+        return markers.name
+    if isinstance(markers, (tuple, list)):
+        return f"{len(markers)} markers"
+    return show(markers)
+
+
+def _holds_traced(function: Any) -> bool:
+    """Whether it is a function whose surroundings JAX is about to differentiate or compile."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    around: list[Any] = [function.__defaults__]
+    for cell in function.__closure__ or ():
+        # Of what is defined later there is nothing yet.
+        with contextlib.suppress(ValueError):
+            around.append(cell.cell_contents)
+    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(around))
+
+
+def _try_sensor(system: System, name: str) -> None:
+    """Traces a sensor that is a function or refers to an output, so that what is wrong with it is said here."""
+    try:
+        q, v = system.initial_state()
+        jax.eval_shape(lambda t, q, v: Outputs(system, t, q, v)[name], np.zeros((), q.dtype), q, v)
+    except ParameterError as error:
+        raise ModelError(f"'{name}': {error}") from None
+    except Exception as error:
+        raise ModelError(f"'{name}': the function of (t, outputs) fails: {show_error(error)}") from error
+
+
+def _try_event(system: System, name: str, event: Event) -> None:
+    """Traces the functions of an event, so that what is wrong with them is said here."""
+
+    def functions(t: Any, q: Any, v: Any) -> Any:
+        if callable(event.when):
+            returned("when", (), event.when, t, Outputs(system, t, q, v))
+        if event.jump is None:
+            return
+        try:
+            after = event.jump(t, q, v)
+        except Exception as error:
+            raise ModelError(f"jump fails: {show_error(error)}") from error
+        sizes = [np.size(x) for x in after] if isinstance(after, (tuple, list)) else None
+        if sizes != [q.size, v.size]:
+            raise ModelError(f"jump must return new q and v, {q.size} and {v.size} numbers, got {show(after)}.")
+
+    q, v = system.initial_state()
+    try:
+        jax.eval_shape(functions, np.zeros((), q.dtype), q, v)
+    except ModelError as error:
+        raise ModelError(f"'{name}': {error}") from error.__cause__
+
+
+def rotation_vector(where: str, rotation: Any, count: int | None) -> Any:
+    """A rotation vector, quaternion (w, x, y, z) or rotation matrix as rotation vector; one or `count` of them."""
+    if not is_numbers(rotation) or isinstance(rotation, jax.core.Tracer):
+        return rotation
+    rotation = np.asarray(rotation, np.float64)
+    single = rotation.ndim < 2 or (rotation.shape == (3, 3) and count != 3)
+    shape = rotation.shape if single else rotation.shape[1:]
+    if shape not in ((3,), (4,), (3, 3)) or not np.all(np.isfinite(rotation)):
+        raise ModelError(
+            f"'{where}': rotation must be a rotation vector (3,), a quaternion (4,) or a rotation matrix (3, 3) of "
+            f"finite numbers; got {show(rotation)}."
+        )
+    from scipy.spatial.transform import Rotation
+
+    if shape == (4,):
+        if np.any(np.abs(np.linalg.norm(rotation, axis=-1) - 1) > 1e-6):
+            raise ModelError(f"'{where}': the quaternion must have length 1, got {show(rotation)}.")
+        return Rotation.from_quat(rotation, scalar_first=True).as_rotvec()
+    if shape == (3, 3):
+        if not _is_rotation(rotation):
+            raise ModelError(f"'{where}': the rotation matrix is not orthogonal with determinant 1: {show(rotation)}.")
+        return Rotation.from_matrix(rotation).as_rotvec()
+    if rotation.shape == (3, 3) and _is_rotation(rotation):
+        raise ModelError(
+            f"'{where}': the rotation of 3 instances may be one matrix or 3 rotation vectors. Pass 3 matrices."
+        )
+    return rotation
+
+
+def _is_rotation(matrix: np.ndarray) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)) <= 1e-6
+        return bool(np.all(near) and np.all(np.linalg.det(matrix) > 0))

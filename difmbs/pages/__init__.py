@@ -1,1 +1,0 @@
-"""Results as pages: one file for a browser, with everything in it."""

@@ -1,0 +1,1 @@
+"""A fit or a design as one page."""

@@ -1,0 +1,1 @@
+"""What identification and design share: unknowns, their scaling, the searches, progress, checkpoints."""

@@ -1,0 +1,1 @@
+"""A motion and its derivative: the start, the time loop, events, the outputs, and whether all of it is right."""

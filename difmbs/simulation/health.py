@@ -1,0 +1,179 @@
+"""Is a motion, or a gradient, right? What can be checked without knowing the answer."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy.integrate import cumulative_simpson
+
+from ..core.errors import SimulationError
+from ..core.reprs import limited
+from ..dynamics.accelerations import accelerations
+from ..dynamics.projection import violations
+from ..system.structure import equation_names
+from ..system.system import System
+from .arguments import difference_step
+from .solution import Solution
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """What `check` found. Prints as a table.
+
+    `position`, `velocity`, `acceleration`: by how much constraints are violated at most, as a displacement, a velocity
+    and an acceleration, and `worst`, the names of the constraints; `energy`, kinetic and potential, at the outputs, and
+    `kinetic`, that part of it; `work` done since the first output by all that has no potential; `balance`: the largest
+    difference between the change of energy and that work; `quadrature`: by how much the work may be off because the
+    outputs are too few; `stats` of the solution.
+    """
+
+    position: float
+    velocity: float
+    acceleration: float
+    worst: dict[str, str]
+    energy: np.ndarray
+    kinetic: np.ndarray
+    work: np.ndarray
+    balance: float
+    quadrature: float
+    stats: dict[str, float]
+
+    def __repr__(self) -> str:
+        return limited(str(self))
+
+    def __str__(self) -> str:
+        lines = [
+            f"constraints, {level}: {value:.2g}" + (f" ('{self.worst[level]}')" if level in self.worst else "")
+            for level, value in (
+                ("position", self.position),
+                ("velocity", self.velocity),
+                ("acceleration", self.acceleration),
+            )
+        ]
+        # Where potential energy is zero is anybody's choice, so its size says nothing.
+        scale = max(np.abs(self.kinetic).max(), np.abs(self.energy - self.energy[0]).max())
+        share = self.balance / scale if scale else 0
+        start, end = self.energy[[0, -1]]
+        known = f"the work is known to {self.quadrature:.1g} J from these outputs"
+        known = known if np.isfinite(self.quadrature) else "there are too few outputs to know the work"
+        lines += [
+            f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)",
+            f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
+            f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the "
+            f"largest kinetic energy ({known})",
+        ]
+        lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
+        return "\n".join(lines)
+
+
+def check(solution: Solution) -> Health:
+    """The health of a single simulation: constraint residuals on all levels, the balance of energy, the statistics."""
+    if not isinstance(solution, Solution):
+        raise SimulationError(f"check takes a Solution, got {type(solution).__name__}.")
+    if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution)) or np.ndim(solution.t) != 1:
+        raise SimulationError("check takes one finished simulation: not a batch, and not inside of a transformation.")
+    good = np.all(np.isfinite(np.asarray(solution.q)), axis=-1)
+    if not np.any(good):
+        raise SimulationError("check needs at least one output that was reached.", str(solution.status))
+    on = None if solution.on is None else solution.on[good]
+    times = np.asarray(solution.t)[good]
+    found = _at_outputs(solution.system, on, solution.t[good], solution.q[good], solution.v[good])
+    residuals, energy, kinetic, power = jax.tree.map(np.asarray, found)
+    work, quadrature = _integrated(times, power)
+    names = equation_names(solution.system.structure)
+    worst = {level: names[int(np.argmax(x.max(axis=0)))] for level, x in residuals.items() if x.size}
+    sizes = {level: float(x.max(initial=0)) for level, x in residuals.items()}
+    balance = float(np.abs(energy - energy[0] - work).max())
+    stats = {name: float(value) for name, value in solution.stats.items()}
+    return Health(
+        **sizes,
+        worst=worst,
+        energy=energy,
+        kinetic=kinetic,
+        work=work,
+        balance=balance,
+        quadrature=quadrature,
+        stats=stats,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What `certify` found: relative differences, small if the gradient is right.
+
+    `adjoint`: between w (J d), forwards, and (J^T w) d, backwards, for random d and w; `difference`: between J d and
+    the central difference quotient along d.
+    """
+
+    adjoint: float
+    difference: float
+
+    def __str__(self) -> str:
+        return f"forward and reverse mode differ by {self.adjoint:.1g}, from differences by {self.difference:.1g}"
+
+
+def certify(function: Callable[[Any], Any], params: Any, *, step: float | None = None, seed: int = 0) -> Certificate:
+    """Checks the derivatives of a function of params along one random direction.
+
+    The function returns arrays, for example a loss or sensors of a simulation. It is evaluated twice more for the
+    difference quotient, a relative `step` before and behind. For simulations use fixed steps: the quotient of adaptive
+    ones is as noisy as their tolerance.
+    """
+    flat, unravel = ravel_pytree(jax.tree.map(lambda x: jnp.asarray(x, float), params))
+    step = difference_step(flat.dtype) if step is None else step
+    random = np.random.default_rng(seed)
+    # Each parameter moves by a fraction of itself.
+    direction = jnp.asarray(random.standard_normal(flat.size) * np.where(flat == 0, 1, np.abs(flat)), flat.dtype)
+
+    @jax.jit
+    def of(x):
+        return ravel_pytree(function(unravel(x)))[0]
+
+    value, forwards = jax.jvp(of, (flat,), (direction,))
+    weights = jnp.asarray(random.standard_normal(value.size), value.dtype)
+    backwards = jax.vjp(of, flat)[1](weights)[0]
+    quotient = (of(flat + step * direction) - of(flat - step * direction)) / (2 * step)
+    size = float(jnp.sum(jnp.abs(weights * forwards))) or 1.0
+    adjoint = abs(float(weights @ forwards) - float(backwards @ direction)) / size
+    difference = float(jnp.max(jnp.abs(forwards - quotient)) / (jnp.max(jnp.abs(forwards)) or 1.0))
+    return Certificate(adjoint, difference)
+
+
+@eqx.filter_jit
+def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
+    """At each output residuals of the constraints by level, energy, its kinetic part, and the power of all that has no
+    potential."""
+
+    def at(on, t, q, v):
+        here = system.switched(on)
+        position, velocity = violations(here, t, q, v)
+        acceleration, multipliers = accelerations(here, t, q, v)
+        lengths = jnp.maximum(here.row_lengths(t, q), jnp.finfo(q.dtype).tiny)
+        nothing = jnp.zeros(0, q.dtype)
+        levels = here.constraint_levels(t, q, v).values()
+        jacobian = jnp.concatenate([jnp.zeros((0, v.size), q.dtype), *(x.jacobian for x in levels)])
+        off = jacobian @ acceleration - jnp.concatenate([nothing, *(x.acceleration for x in levels)])
+        reaction = jacobian.T @ jnp.concatenate([nothing, *(x.reshape(-1) for x in multipliers.values())])
+        kinetic = here.kinetic_energy(q, v)
+        energy = kinetic + here.potential_energy(t, q)
+        rate = jax.jvp(lambda t, q: jnp.asarray(here.potential_energy(t, q)), (t, q), (0 * t, here.rate(q, v)))[1]
+        power = v @ (here.applied_forces(t, q, v) - reaction) + rate
+        residuals = dict(position=position, velocity=velocity, acceleration=jnp.abs(off) / lengths)
+        return residuals, energy, kinetic, power
+
+    return jax.vmap(at)(on, t, q, v)
+
+
+def _integrated(t: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, float]:
+    """The integral of the power, and an estimate of its error."""
+    distinct = np.concatenate([[True], np.diff(t) > 0])
+    if distinct.sum() < 3:
+        return np.zeros_like(t), float("inf") if np.any(power) else 0.0
+    fine = cumulative_simpson(power[distinct], x=t[distinct], initial=0)
+    coarse = np.concatenate([[0], np.cumsum(np.diff(t[distinct]) * (power[distinct][1:] + power[distinct][:-1]) / 2)])
+    return fine[np.cumsum(distinct) - 1], float(np.abs(fine - coarse).max())

@@ -1,0 +1,450 @@
+"""The time loops: fixed and adaptive steps, with outputs on the way.
+
+Steps, error estimates, interpolation and step-size control are diffrax's; the loops are written here because they
+also have to store the accepted steps, on which all derivatives of a simulation are built (`_replay`).
+"""
+
+import functools
+from typing import Any, ClassVar, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..core.status import Status
+from ..jaxtools.batched_loops import anywhere
+from ..linalg.rows import with_row
+from ..solvers.one_step import TERM, AbstractOneStep
+from ..system.system import System
+from .event_search import Watch, after, passed
+from .fastest_vibration import LOOKS, Look
+from .stored_states import Evenly, Thinning, empty, with_state
+
+_INFINITE = {4: 1e18, 8: 1e75}
+"""By the bytes of a number, what counts as infinite: derivatives multiply such numbers with each other."""
+
+
+def _is_sound(y: Any) -> Any:
+    """Whether all numbers of a state are finite, and not so large that derivatives would not be."""
+    return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
+
+
+class Trace(NamedTuple):
+    """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
+
+    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th
+    (`_stored`). Of the outputs, the first `reached` were reached; after the first `steps` steps there is neither an
+    output nor an event.
+    Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
+    """
+
+    t: Any
+    h: Any
+    y: Any
+    spacing: Any
+    outputs: Any
+    index: Any
+    reached: Any
+    steps: Any
+    event: Any = None
+    on: Any = None
+
+
+class Run(NamedTuple):
+    """What a run leaves: the state at each output, how it went, and, if recorded, all accepted steps.
+
+    `moments`: of each event when it last happened, NaN if it did not; `on`: the switches at each output.
+    """
+
+    outputs: Any
+    moments: Any
+    on: Any
+    steps: Any
+    rejected: Any
+    iterations: Any
+    status: Any
+    time: Any
+    trace: Trace | None
+
+
+class Fixed(eqx.Module):
+    """Steps of size `dt` from t0 on; the last one is cut off at t1."""
+
+    step: AbstractOneStep
+    t0: float = eqx.field(static=True)
+    t1: float = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+    outputs: tuple[float, ...] = eqx.field(static=True)
+
+    looks: ClassVar[bool] = False
+
+    def run(self, system: System, y0: Any, record: bool, seen: None = None) -> Run:
+        times, index, on_grid = self._grid()
+        count = len(times) - 1
+        stored = self.stored(y0.size)
+        rest = float(times[-1] - times[-2])
+        wanted = jnp.asarray(self.outputs, y0.dtype)
+
+        def span(k):
+            h = jnp.asarray(self.dt, y0.dtype)
+            if abs(rest - self.dt) > 1e-9 * self.dt:
+                h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)
+            return self.t0 + jnp.asarray(k, y0.dtype) * self.dt, h
+
+        def after(s):
+            t, h = span(s.k)
+            step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
+            y, code, done, iterations = step.end, s.code, s.done, s.iterations + step.iterations
+            if step.code is not None:
+                sound = _is_sound(step.end)
+                code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
+                code = jnp.where(s.code == 0, code, s.code)
+                iterations = jnp.where(s.code == 0, iterations, s.iterations)
+                y = jnp.where(code == 0, step.end, s.y)
+                done = jnp.where(code == 0, s.k + 1, done)
+            states = None if s.states is None else with_state(stored, s.states, s.k + 1, y)
+            return _Reached(s.k + 1, y, iterations, code, done, states)
+
+        def inside(k, y, output):
+            t, h = span(k)
+            step = self.step.step(system, t, h, y, self.step.begin(system, t, h, y))
+            return self.step.between(t, h, y, step.end, step.dense, output)
+
+        # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
+        starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+        # For derivatives also the end of the last step is needed.
+        stops = np.append(starts, index[-1] + 1) if record else starts
+
+        def until(s, stop):
+            s = lax.while_loop(lambda s: (s.k < stop) & anywhere(s.code == 0), after, s)
+            return s, (s.y, s.code)
+
+        zero = jnp.zeros((), int)
+        states = empty(stored, y0) if record else None
+        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
+        at, codes = (x[: len(starts)] for x in reached_at)
+        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
+        good = (codes == 0) & _is_sound(outputs)
+        outputs = jnp.where(good[:, None], outputs, jnp.nan)
+        status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
+        failed_at = span(s.done)[0]
+        reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, self.t0)), failed_at)
+        trace = None
+        if record:
+            begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
+            good = jnp.sum(good)
+            every = jnp.asarray(stored.longest)
+            trace = Trace(begins, sizes, s.states, every, wanted, jnp.asarray(index), good, _until_last(index, good))
+        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
+        return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
+
+    @property
+    def room(self) -> int:
+        """For so many steps."""
+        return len(self._grid()[0]) - 1
+
+    def stored(self, size: int) -> Evenly:
+        return Evenly.of(self.room, size)
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether all outputs are at the ends of steps."""
+        return self._grid()[2]
+
+    def _grid(self):
+        """Step times, the step in which each output lies, whether all outputs are at the ends of steps."""
+        count = max(1, int(np.ceil((self.t1 - self.t0) / self.dt - 1e-6)))
+        times = self.t0 + self.dt * np.arange(count + 1)
+        times[-1] = self.t1
+        wanted, little = np.asarray(self.outputs), 1e-9 * self.dt
+        index = np.clip(np.searchsorted(times, wanted - little) - 1, 0, count - 1)
+        ends = np.where(wanted <= self.t0, self.t0, times[index + 1])
+        return times, index, bool(np.all(np.abs(ends - wanted) <= little))
+
+
+def _until_last(index: Any, reached: Any) -> Any:
+    """The number of steps until the last of the outputs that were reached."""
+    return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
+
+
+class _Reached(NamedTuple):
+    """After k steps, of which the first `done` were good."""
+
+    k: Any
+    y: Any
+    iterations: Any
+    code: Any
+    done: Any
+    states: Any
+
+
+class Grid(eqx.Module):
+    """The steps that a controller of diffrax would make if they were fixed, also after one that an event cut off."""
+
+    t0: float = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+        return t0 + self.dt, None
+
+    def adapt_step_size(self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state):
+        done = jnp.floor((t1 - self.t0) / self.dt + 1e-6)
+        lost = ~jnp.all(jnp.isfinite(y_error))
+        problem = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, diffrax.RESULTS.successful)
+        return ~lost, t1, self.t0 + (done + 1) * self.dt, jnp.asarray(False), None, problem
+
+
+class Adaptive(eqx.Module):
+    """Steps whose size a controller chooses, and which events cut off."""
+
+    step: AbstractOneStep
+    controller: diffrax.PIDController | Grid
+    t0: float = eqx.field(static=True)
+    t1: float = eqx.field(static=True)
+    outputs: tuple[float, ...] = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
+
+    on_grid: ClassVar[bool] = False
+
+    @property
+    def room(self) -> int:
+        return self.max_steps + 1
+
+    def stored(self, size: int) -> Thinning:
+        return Thinning.of(self.max_steps, size)
+
+    @property
+    def looks(self) -> bool:
+        """Whether it looks around at the start."""
+        return not isinstance(self.controller, Grid) and bool(np.isfinite(self.step.reach))
+
+    def run(self, system: System, y0: Any, record: bool, seen: Look | None = None) -> Run:
+        """`seen`: what is around the start, if that is known."""
+        start = self._start(system, y0, record, seen)
+        wanted = jnp.asarray(self.outputs, y0.dtype)
+        watched = bool(system.structure.events)
+
+        def until(state, output):
+            def unfinished(s):
+                return (s.end < output) & (s.status == Status.ok.value)
+
+            def go_on(s):
+                active = unfinished(s)
+                if watched:
+                    new = lax.cond(jnp.any(s.watch.due), self._happen, self._attempt, system, s, active)
+                else:
+                    new = self._attempt(system, s, active)
+                # All but what is recorded, of which the others have written to where nothing is kept.
+                kept = jax.tree.map(
+                    lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
+                )
+                return kept._replace(recorded=new.recorded)
+
+            s = lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, state)
+            y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
+            on = s.watch.on if watched else None
+            return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0), on)
+
+        s, (outputs, index, on) = lax.scan(until, start, wanted)
+        moments = s.watch.moments if watched else None
+        trace = None
+        if record:
+            starts, sizes, states, *of_events = s.recorded
+            reached = jnp.sum(wanted <= s.end)
+            steps = _until_last(index, reached)
+            if of_events:
+                numbers = jnp.arange(self.max_steps)
+                happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
+                steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
+            every = self.stored(y0.size).spacing(s.steps)
+            trace = Trace(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
+        return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
+
+    def _start(self, system: System, y0: Any, record: bool, seen: Look | None) -> "_State":
+        t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
+        slope, longest = self._look_around(system, t0, y0, seen)
+        first = self._cautious(slope, y0) if system.constrained else None
+        tnext, controller = self.controller.init(TERM, t0, t1, y0, first, system, self._slope, self.step.error_order)
+        memory = self.step.begin(system, t0, tnext - t0, y0)
+        dense = eqx.filter_eval_shape(self.step.step, system, t0, tnext - t0, y0, memory).dense
+        dense = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), dense)
+        status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
+        watch = None
+        if system.structure.events:
+            watch = Watch.start(system, t0, y0)
+            status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
+        recorded: Any = None
+        if record:
+            # Steps that are not taken have a size too, by which their derivatives can be divided.
+            times, sizes = (make(self.max_steps + 1, y0.dtype) for make in (jnp.zeros, jnp.ones))
+            recorded = (times, sizes, empty(self.stored(y0.size), y0))
+            if watch is not None:
+                nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
+                recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
+        zero = jnp.zeros((), int)
+        return _State(
+            t0, t0, 0 * t0, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch, recorded
+        )
+
+    def _cautious(self, slope: Any, y0: Any) -> Any:
+        """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
+        if isinstance(self.controller, Grid):
+            return None
+        weights = self.controller.atol + self.controller.rtol * jnp.abs(y0)
+        sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
+        return jnp.clip(0.01 * sizes[0] / jnp.maximum(sizes[1], 1e-30), 1e-6 * (self.t1 - self.t0), self.t1 - self.t0)
+
+    def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
+        return self.step.slope(t, y, system)
+
+    def _attempt(self, system: System, s: "_State", active: Any) -> "_State":
+        """One step from the end of the last accepted one, accepted or rejected; recorded if `active`."""
+        t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
+        if s.watch is not None:
+            system = system.switched(s.watch.on)
+        aim = s.tnext if isinstance(self.controller, Grid) else self._in_sight(system, t, s)
+        # A last sliver of a step would be all rounding error.
+        end = jnp.where(aim > last - 1e-12 * (self.t1 - self.t0), last, aim)
+        if s.watch is not None:
+            end = jnp.where(s.watch.aim >= 0, s.watch.target, end)
+        h = end - t
+        y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
+        code = jnp.zeros((), int) if code is None else code
+        finite = _is_sound(y) & jnp.all(jnp.isfinite(error))
+        sound = finite & (code == 0)
+        # An infinite error makes the controller shrink the step as far as it may.
+        keep, _, tnext, _, controller, problem = self.controller.adapt_step_size(
+            t, end, s.y1, jnp.where(sound, y, s.y1), system, jnp.where(sound, error, jnp.inf),
+            self.step.error_order, s.controller,
+        )  # fmt: skip
+        keep = keep & sound
+        watch = s.watch
+        if watch is not None:
+            between = functools.partial(self.step.between, t, h, s.y1, y, dense)
+            watch, too_far = watch.look(system, t, end, y, keep, between)
+            # Not accepted, because an event is inside: no fault of the step's size.
+            problem = diffrax.RESULTS.where(too_far, diffrax.RESULTS.successful, problem)
+            tnext = jnp.where(too_far, s.tnext, tnext)
+            controller = jax.tree.map(lambda a, b: jnp.where(too_far, a, b), s.controller, controller)
+            keep = keep & ~too_far
+        why = jnp.where(finite, Status.dt_min.value, Status.non_finite.value)
+        why = jnp.where(code == 0, why, code)
+        arrived = keep & (end >= last)
+        status = jnp.where((problem == diffrax.RESULTS.successful) | arrived, Status.ok.value, why)
+        steps, rejected = jnp.where(keep, s.steps + 1, s.steps), jnp.where(keep, s.rejected, s.rejected + 1)
+        status = jnp.where((steps + rejected >= self.max_steps) & ~arrived, Status.max_steps.value, status)
+        if watch is not None:
+            status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
+        new, old = (end, t, h, s.y1, y, dense, memory), (s.end, s.t, s.h, s.y, s.y1, s.dense, s.memory)
+        kept = jax.tree.map(lambda a, b: jnp.where(keep, a, b), new, old)
+        after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
+        # A rejected attempt is written behind all others.
+        place = jnp.where(keep & active, s.steps, self.max_steps)
+        recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
+        return _State(
+            tnext=tnext,
+            longest=s.longest,
+            controller=controller,
+            steps=steps,
+            rejected=rejected,
+            iterations=s.iterations + more,
+            status=status,
+            watch=watch,
+            recorded=recorded,
+            **after,
+        )
+
+    def _in_sight(self, system: System, t: Any, s: "_State") -> Any:
+        """Where the next step may end at most, whatever its error: at rest nothing else would tell it that something
+        begins to act, or that disturbances, and with them derivatives, would grow instead of vibrate.
+        """
+        end = jnp.minimum(s.tnext, t + s.longest)
+        knots = _knots(system)
+        if knots is None:
+            return end
+        # Of very many not all: that would take more steps than there may be.
+        knots = knots[:: -(-knots.size // (self.max_steps // 8 + 1))]
+        ahead = knots - self.step.clock(t, s.y1)
+        return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
+
+    def _look_around(self, system: System, t0: Any, y0: Any, seen: Look | None) -> tuple[Any, Any]:
+        """The slope at the start, and the step in which the fastest vibration about it turns as far as the method can
+        follow."""
+        if isinstance(self.controller, Grid):
+            return None, jnp.full_like(t0, jnp.inf)
+        if not self.looks:
+            return self.step.slope(t0, y0, system), jnp.full_like(t0, jnp.inf)
+        if seen is None:
+            look = lambda i, seen: seen.after(i, y0, self.step.slope(t0, seen.point(i, y0), system))
+            seen = lax.fori_loop(0, LOOKS, look, Look.start(y0))
+        # Of what else a state holds it is not known, and does not count.
+        others = jnp.zeros(y0.size - seen.still.size, y0.dtype)
+        return jnp.concatenate([seen.still, others]), seen.longest(self.step.reach)
+
+    def _happen(self, system: System, s: "_State", active: Any) -> "_State":
+        """The event that is due, as a step of size 0."""
+        here = system.switched(s.watch.on)
+        number = s.watch.first(here)
+        y, moment, going = passed(self.step, here, s.end, s.y1, number)
+        on, stop = after(here, number)
+        following = system.switched(on)
+        memory = self.step.begin(following, s.end, s.tnext - s.end, y)
+        watch = s.watch.happened(number, following, s.end, y, moment, going, self.t1 - self.t0)
+        place = jnp.where(active, s.steps, self.max_steps)
+        recorded = self._written(s, place, s.end, 0 * s.h, y, number, s.watch.on)
+        status = jnp.where(stop, Status.event.value, s.status)
+        # Where a function crosses zero, its rate leads to where it was found.
+        far = ~(jnp.abs(moment - s.end) <= 1e-3 * (self.t1 - self.t0))
+        status = jnp.where(far, Status.event_undefined.value, status)
+        status = jnp.where(s.steps + 1 >= self.max_steps, Status.max_steps.value, status)
+        # What is left of the step that was cut off, at least a little.
+        tnext = jnp.maximum(s.tnext, s.end + 1e-9 * (self.t1 - self.t0))
+        return s._replace(
+            t=s.end, h=0 * s.h, y=s.y1, y1=y, memory=memory, tnext=tnext, steps=s.steps + 1, status=status, watch=watch,
+            recorded=recorded,
+        )  # fmt: skip
+
+    def _written(self, s: "_State", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
+        """The record with a step in its place, which ends in y."""
+        if s.recorded is None:
+            return None
+        times, sizes, states, *rest = s.recorded
+        rest = [with_row(x, place, jnp.asarray(value, x.dtype)) for x, value in zip(rest, (event, on), strict=False)]
+        return (
+            with_row(times, place, t),
+            with_row(sizes, place, h),
+            with_state(self.stored(y.size), states, place + 1, y, place < self.max_steps),
+            *rest,
+        )
+
+
+class _State(NamedTuple):
+    """The last accepted step, from (t, y) to (end, y1) with h = end - t, and what the next attempt needs."""
+
+    end: Any
+    t: Any
+    h: Any
+    y: Any
+    y1: Any
+    dense: Any
+    memory: Any
+    tnext: Any
+    longest: Any
+    controller: Any
+    steps: Any
+    rejected: Any
+    iterations: Any
+    status: Any
+    watch: Any
+    recorded: Any
+
+
+def _knots(system: System) -> Any:
+    """The times of the points of all functions that are given by points."""
+    homes = system.structure.homes
+    given = [home for path, home in homes.items() if path[-1] == "times" and (*path[:-1], "values") in homes]
+    stored = dict.fromkeys((part.stack, part.leaf) for home in given for part in home.parts)
+    return jnp.concatenate([jnp.ravel(system.stacks[stack][leaf]) for stack, leaf in stored]) if stored else None

@@ -1,0 +1,157 @@
+"""Everything about an assembled model that is not a number: groups, names, and where each parameter is stored."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core.parameters import Path, Spec
+from ..elements.sensors import Output
+from ..linalg.index import Index
+from .groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup
+
+KINDS = ("bodies", "forces", "fields", "constraints", "sensors", "events")
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Where a part of an element's instances is: these instances of that group of its kind."""
+
+    group: int
+    instances: Index
+    positions: Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Element:
+    """What a name stands for. `kind` is the name of one of the structure's lists of groups."""
+
+    kind: str
+    single: bool
+    count: int
+    parts: tuple[Part, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """Rows of one stored leaf; `positions` in the parameter they belong to, None where all instances share it."""
+
+    stack: int
+    leaf: int
+    rows: Index
+    positions: Index | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Home:
+    """Where a parameter lives."""
+
+    shape: tuple[int, ...]
+    spec: Spec
+    parts: tuple[Stored, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Coupling:
+    """How a group of constraints stands in the equations of motion.
+
+    `equations` of each; `nodes`: the node of the matrix where each has its multipliers; `waits`: whether this is
+    eliminated only after all bodies of the constraint; `exponents`: where constraints of the model are redundant, the
+    power of ten by which those of each are regularized.
+    """
+
+    equations: int
+    nodes: Index
+    waits: Index
+    exponents: Index | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Structure:
+    """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
+
+    bodies: tuple[BodyGroup, ...]
+    forces: tuple[ConnectorGroup, ...]
+    fields: tuple[ConnectorGroup, ...]
+    constraints: tuple[ConnectorGroup, ...]
+    sensors: tuple[SensorGroup, ...]
+    events: tuple[EventGroup, ...]
+    elements: Mapping[str, Element]
+    homes: Mapping[Path, Home]
+    readings: Mapping[str, int | Output | Callable[..., Any]]
+    """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
+    switches: tuple[bool, ...] = ()
+    """Of each connector that events switch: whether it is on at the start."""
+    couplings: tuple[Coupling, ...] = ()
+    """Of each group of constraints."""
+    repeated: int = 0
+    """How many equations of constraints repeat what others fix at the start."""
+    refinements: int = 0
+    """How often solutions of the equations of motion are refined."""
+
+    @functools.cached_property
+    def groups(self) -> tuple[Any, ...]:
+        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors, *self.events)
+
+    @functools.cached_property
+    def _content(self) -> tuple[Any, ...]:
+        return (
+            self.groups,
+            dict(self.elements),
+            dict(self.homes),
+            dict(self.readings),
+            self.switches,
+            self.couplings,
+            self.repeated,
+            self.refinements,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self._content == other._content)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
+
+    def __repr__(self) -> str:
+        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:-2]]
+        said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
+        return f"Structure({said}, {len(self.readings)} sensors)"
+
+    def first_stack(self, kind: str) -> int:
+        """Where the stacks of a kind of groups begin in `System.stacks`."""
+        return sum(len(getattr(self, k)) for k in KINDS[: KINDS.index(kind)])
+
+    @property
+    def coordinate_count(self) -> int:
+        return sum(g.count * g.kind.coordinates for g in self.bodies)
+
+    @property
+    def velocity_count(self) -> int:
+        return sum(g.count * g.kind.velocities for g in self.bodies)
+
+    @property
+    def multiplier_count(self) -> int:
+        groups = zip(self.constraints, self.couplings, strict=True)
+        return sum(group.count * coupling.equations for group, coupling in groups if group.active)
+
+
+def instance_names(structure: Structure, number: int) -> list[str]:
+    """The constraints of a group as a reader knows them: "rod", or "rods[3]" if the name holds many."""
+    names = {}
+    for name, element in structure.elements.items():
+        for part in element.parts if element.kind == "constraints" else ():
+            if part.group == number:
+                for row, position in zip(part.instances.rows.tolist(), part.positions.rows.tolist(), strict=True):
+                    names[row] = name if element.single else f"{name}[{position}]"
+    return [names[row] for row in sorted(names)]
+
+
+def equation_names(structure: Structure) -> list[str]:
+    """The constraint that each equation of the active ones belongs to."""
+    return [
+        name
+        for number, (group, coupling) in enumerate(zip(structure.constraints, structure.couplings, strict=True))
+        if group.active
+        for name in instance_names(structure, number)
+        for _ in range(coupling.equations)
+    ]
