@@ -13,7 +13,7 @@ import pytest
 from jax._src import compilation_cache
 
 from difmbs.jaxtools import program_cache as _cache
-from difmbs.jaxtools.program_cache import Kept
+from difmbs.jaxtools.program_cache import ProgramCache
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
@@ -138,7 +138,7 @@ def test_a_folder_that_was_asked_for_and_cannot_be_had_is_named(monkeypatch):
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(_cache, "_CONFIG", type("Config", (), {SETTINGS[0]: str(tmp_path)}))
-    return Kept(str(tmp_path))
+    return ProgramCache(str(tmp_path))
 
 
 def test_half_a_file_is_as_good_as_none(kept, tmp_path):

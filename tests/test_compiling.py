@@ -26,7 +26,7 @@ def screen(monkeypatch):
     monkeypatch.setattr(_compiling, "sys", SimpleNamespace(stderr=screen))
     monkeypatch.setattr(_compiling, "_PATIENCE", 0.05)
     monkeypatch.setattr(_compiling, "_PAUSE", 0.02)
-    watch = _compiling._Watch()
+    watch = _compiling._CompileWatch()
     monkeypatch.setattr(_compiling, "_WATCH", watch)
     _compiling.watch()
     yield screen

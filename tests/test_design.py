@@ -220,7 +220,7 @@ def test_starts_that_cannot_be_simulated_are_left_out():
 
 
 def test_the_status_is_that_of_the_search_that_found_the_best(monkeypatch):
-    from difmbs.design.optimize import Search
+    from difmbs.design.optimize import DesignSearch
 
     ends = {"converged": 3.0, "stalled": 1.0, "max_iterations": 2.0}
 
@@ -230,8 +230,8 @@ def test_the_status_is_that_of_the_search_that_found_the_best(monkeypatch):
             self.best = (0.0, objective, z)
         return status
 
-    monkeypatch.setattr(Search, "_starts", lambda *_: [np.array([x]) for x in ends.values()])
-    monkeypatch.setattr(Search, "_from", ended)
+    monkeypatch.setattr(DesignSearch, "_starts", lambda *_: [np.array([x]) for x in ends.values()])
+    monkeypatch.setattr(DesignSearch, "_from", ended)
     assert optimize(mbs.Final("place"), PLACE).status == "stalled"
 
 

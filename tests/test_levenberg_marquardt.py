@@ -6,14 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from difmbs.identification.problem import AbstractProblem, Scaling
+from difmbs.identification.problem import AbstractLeastSquares, Scaling
 from difmbs.search import levenberg_marquardt as lm
 
 FAR = np.array([0.3, 5.0])
 """Where the optimum is, in logarithms."""
 
 
-class Linear(AbstractProblem):
+class Linear(AbstractLeastSquares):
     """Residuals weights * (z - optimum), and a constant one that nothing changes."""
 
     scaling: Scaling

@@ -322,9 +322,9 @@ def test_bad_fits_are_not_praised(plain, folder):
 
 
 def test_starts_are_ranked(plain, folder):
-    from difmbs.identification.starts import Tried
+    from difmbs.identification.starts import TriedStarts
 
-    tried = Tried(np.full((2, 3), 2.0), np.stack([plain.numbers, 2 * plain.numbers]), np.array([plain.chi2, 1e5]))
+    tried = TriedStarts(np.full((2, 3), 2.0), np.stack([plain.numbers, 2 * plain.numbers]), np.array([plain.chi2, 1e5]))
     page = page_of(dataclasses.replace(plain, tried=tried), folder, "tried.html")
     assert "starts" in page.sections
     assert "Only 1 of 2 starts ended at the best optimum" in page.said

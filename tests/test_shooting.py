@@ -9,7 +9,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.identify import posed_problem
-from difmbs.identification.segments import States, run_piece
+from difmbs.identification.segments import SegmentState, run_piece
 
 from .interrupts import interrupted_at
 
@@ -214,7 +214,7 @@ def second_piece(system, start):
     record = mbs.Experiment(np.linspace(0, 2, 5), {"mass.position.x": np.zeros(5)})
     posed = posed_problem(system, record, {"mass.mass": mbs.Positive(1.0)}, None, None, 1e-6, 1e-8, 4096, segments=2)
     program, cuts = posed.groups[0].program, posed.cuts[0]
-    return run_piece(program, cuts, system, cuts.begins[1], States(*start))[1]
+    return run_piece(program, cuts, system, cuts.begins[1], SegmentState(*start))[1]
 
 
 def test_a_short_pulse_after_rest_is_not_missed_in_a_later_segment():

@@ -20,7 +20,7 @@ from jax import lax
 
 from ..core.status import Status
 from ..core.types import Vector
-from ..dynamics.matrix_layout import Inverse
+from ..dynamics.matrix_layout import FactorizedMatrix
 from ..system.system import System
 from .static_equations import at_rest, undisplaced
 
@@ -47,7 +47,7 @@ _LARGE = 1e10
 _GOING = -1
 
 
-class Found(NamedTuple):
+class FoundEquilibrium(NamedTuple):
     """Coordinates and multipliers, h^2 for the equations there, `Status.ok` or what went wrong, whether displacements
     are resisted, and how the system moves where it is not held."""
 
@@ -60,7 +60,7 @@ class Found(NamedTuple):
     drift: Vector
 
 
-def come_to_rest(system: System, t: Any, q: Vector, load_steps: Any) -> Found:
+def come_to_rest(system: System, t: Any, q: Vector, load_steps: Any) -> FoundEquilibrium:
     """The equilibrium that is reached from q."""
     t = jnp.asarray(t, q.dtype)
     count = system.structure.velocity_count
@@ -88,7 +88,7 @@ def _probe(system: System, q: Any) -> Any:
     return signs * jnp.sqrt(jnp.abs(system.inverse_mass(q, signs) / signs))
 
 
-class _State(NamedTuple):
+class _SearchState(NamedTuple):
     """Where a search is. `good`: whether the last step was taken; `pace`: by how much the next one like it changes the
     drag; `drift` and `change`: the last displacement and its size, 1 where it does not count."""
 
@@ -134,19 +134,19 @@ class _Search:
     def least(self) -> Any:
         return _LEAST * jnp.finfo(self.q0.dtype).eps
 
-    def start(self, multipliers: Any, drag: Any) -> _State:
+    def start(self, multipliers: Any, drag: Any) -> _SearchState:
         dtype, zero = self.q0.dtype, jnp.zeros((), int)
         nowhere = jnp.zeros(self.system.structure.velocity_count, dtype)
         pace, infinite = jnp.full((), _PACE, dtype), jnp.full((), jnp.inf, dtype)
-        return _State(
+        return _SearchState(
             self.q0, multipliers, jnp.maximum(drag, self.least), jnp.asarray(True), pace, nowhere, infinite, zero, zero,
             jnp.full((), _GOING),
         )  # fmt: skip
 
-    def going(self, s: _State) -> Any:
+    def going(self, s: _SearchState) -> Any:
         return (s.code == _GOING) & (s.iterations < _ITERATIONS * self.steps.astype(int))
 
-    def advanced(self, s: _State) -> _State:
+    def advanced(self, s: _SearchState) -> _SearchState:
         """After a step, or with more drag where that would lead too far."""
         new = self._stepped(s)
         # So small that rounding may decide about its direction.
@@ -162,7 +162,7 @@ class _Search:
         # Faster and faster one way, slowly again after each turn.
         pace = jnp.where(good == s.good, _PACE * s.pace, _PACE)
         less = jnp.maximum(jnp.where(tiny, 0, 4 * new.missed**2), 1 / pace)
-        return _State(
+        return _SearchState(
             q=jnp.where(good, new.q, s.q),
             multipliers=jnp.where(good, new.multipliers, s.multipliers),
             drag=jnp.maximum(s.drag * jnp.where(good, less, pace), self.least),
@@ -175,7 +175,7 @@ class _Search:
             code=code,
         )
 
-    def _stepped(self, s: _State) -> _Step:
+    def _stepped(self, s: _SearchState) -> _Step:
         count = s.drift.size
         kept = (1 - (s.step + 1).astype(s.q.dtype) / self.steps) * self.first
         problem = at_rest(self.system, self.t, s.q, self.square, s.drag)
@@ -200,7 +200,7 @@ class _Search:
             finite=jnp.all(jnp.isfinite(du) & jnp.isfinite(correction)),
         )
 
-    def judged(self, s: _State, probe: Any) -> Found:
+    def judged(self, s: _SearchState, probe: Any) -> FoundEquilibrium:
         """Where the search has ended, and whether displacements from there are resisted: a little more, or less, of
         drag than none must make no difference."""
         u = undisplaced(self.system, s.multipliers)
@@ -212,9 +212,9 @@ class _Search:
         code = jnp.where(free, Status.singular.value, code)
         drift = jnp.where(free, soft, s.drift)
         stable = (code == Status.ok.value) & (unresisted == 0)
-        return Found(s.q, s.multipliers, self.square, s.iterations, code, stable, drift)
+        return FoundEquilibrium(s.q, s.multipliers, self.square, s.iterations, code, stable, drift)
 
-    def _unresisted(self, inverse: Inverse) -> Any:
+    def _unresisted(self, inverse: FactorizedMatrix) -> Any:
         """How many independent displacements are not resisted: how many more of the matrix's eigenvalues are negative
         than there are constraints. By Sylvester's law as many as in all of the pivots, or their inverses."""
         pivots = inverse.factors.inverses[:, ::-1, ::-1]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core.errors import SimulationError
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..core.reprs import of_arrays
 from ..core.types import Params, Vector
 from ..dynamics.accelerations import accelerations
@@ -59,7 +59,7 @@ def checked_state(system: System, q: Any, v: Any) -> tuple[Any, Any]:
     return q, v
 
 
-def about(system: System, values: dict[Path, Any], t: Any, q: Any, v: Any) -> Linearization:
+def about(system: System, values: dict[ParameterPath, Any], t: Any, q: Any, v: Any) -> Linearization:
     """The linearization about a state, whose parts are None where the initial ones are meant."""
     matrices, possible = _linearized(system, values, t, q, v)
     if not isinstance(possible, jax.core.Tracer) and not possible.all():
@@ -71,7 +71,7 @@ def about(system: System, values: dict[Path, Any], t: Any, q: Any, v: Any) -> Li
 
 
 @eqx.filter_jit
-def _linearized(system: System, values: dict[Path, Any], t: Any, q: Any, v: Any) -> tuple[Linearization, Any]:
+def _linearized(system: System, values: dict[ParameterPath, Any], t: Any, q: Any, v: Any) -> tuple[Linearization, Any]:
     system = system.with_values(values)
     possible = jnp.asarray(True)
     if q is None:

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..dynamics.implicit_equations import AbstractProblem
+from ..dynamics.implicit_equations import AbstractEquations
 from ..system.system import System
 
 
-class Rest(AbstractProblem):
+class RestEquations(AbstractEquations):
     r"""Unknown are displacements $h^2 x$ from the coordinates in `data`, in velocity coordinates, and multipliers.
 
     $\sigma M x - f(t, q, 0) + G^T (\lambda + w\,c / h^2) = 0,   c(t, q) / h^2 = 0$
@@ -53,9 +53,9 @@ class Rest(AbstractProblem):
         return lax.stop_gradient(1 / jnp.maximum(mobility, jnp.finfo(mobility.dtype).tiny ** 0.5))
 
 
-def at_rest(system: System, t: Any, q: Any, square: Any, drag: Any = 0.0) -> Rest:
+def at_rest(system: System, t: Any, q: Any, square: Any, drag: Any = 0.0) -> RestEquations:
     world = system.world(q, jnp.zeros(system.structure.velocity_count, q.dtype))
-    return Rest(system, t, world.q, jnp.asarray(square, q.dtype), jnp.asarray(drag, q.dtype))
+    return RestEquations(system, t, world.q, jnp.asarray(square, q.dtype), jnp.asarray(drag, q.dtype))
 
 
 def undisplaced(system: System, multipliers: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..core.errors import ParameterError, SimulationError
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..core.reprs import value
 from ..core.status import Status, words_of
 from ..core.types import Params
@@ -22,7 +22,7 @@ from ..simulation.arguments import check_number, check_system, check_whole, warn
 from ..simulation.solution import farthest_off
 from ..system.structure import Structure
 from ..system.system import System
-from .equilibrium_search import Found, come_to_rest
+from .equilibrium_search import FoundEquilibrium, come_to_rest
 from .static_equations import at_rest, undisplaced
 
 _MET = 1e-6
@@ -114,13 +114,13 @@ def _still(tree: Any) -> Any:
 
 
 @eqx.filter_jit
-def _searched(system: System, values: dict[Path, Any], t: Any, load_steps: Any) -> Found:
+def _searched(system: System, values: dict[ParameterPath, Any], t: Any, load_steps: Any) -> FoundEquilibrium:
     system = system.with_values(values)
     return come_to_rest(system, t, system.initial_state()[0], load_steps)
 
 
 @eqx.filter_jit
-def _equilibrium(system: System, values: dict[Path, Any], t: Any, found: Found) -> Equilibrium:
+def _equilibrium(system: System, values: dict[ParameterPath, Any], t: Any, found: FoundEquilibrium) -> Equilibrium:
     system = system.with_values(values)
     count = system.structure.velocity_count
     problem = at_rest(system, t, found.q, found.square)

@@ -77,9 +77,9 @@ def search(
     `numbers`: what is said of the result as JSON; `said_of`: for people, first of all and last of all.
     """
     from ..files.writing import output_folder
-    from ..task_files.task_folder import Folder
+    from ..task_files.task_folder import TaskFolder
 
-    folder = Folder(Path(options.out), task, options.starts)
+    folder = TaskFolder(Path(options.out), task, options.starts)
     say = lambda text: lambda: report.note(text)
     goes_on = options.resume and folder.begun
     try:

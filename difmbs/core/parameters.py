@@ -16,7 +16,7 @@ import numpy as np
 from .errors import ParameterError, did_you_mean, warn
 from .ranges import RANGES, limits
 
-Path = tuple[str, ...]
+ParameterPath = tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,13 +117,13 @@ def is_numbers(value: Any) -> bool:
     return isinstance(value, (np.ndarray, jax.Array)) and jnp.issubdtype(value.dtype, jnp.floating)
 
 
-def flatten(tree: Any) -> dict[Path, Any]:
+def flatten(tree: Any) -> dict[ParameterPath, Any]:
     """The floating-point leaves of an element by the names on the way to them."""
     pairs, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {tuple(key_name(k) for k in path): leaf for path, leaf in pairs if eqx.is_inexact_array_like(leaf)}
 
 
-def nest(flat: Mapping[Path, Any]) -> dict[str, Any]:
+def nest(flat: Mapping[ParameterPath, Any]) -> dict[str, Any]:
     """{("a", "b"): x} as {"a": {"b": x}}."""
     tree: dict[str, Any] = {}
     for path, leaf in flat.items():
@@ -135,15 +135,15 @@ def nest(flat: Mapping[Path, Any]) -> dict[str, Any]:
     return tree
 
 
-def unnest(tree: Mapping[str, Any], known: Mapping[Path, Any]) -> dict[Path, Any]:
+def unnest(tree: Mapping[str, Any], known: Mapping[ParameterPath, Any]) -> dict[ParameterPath, Any]:
     """The inverse of `nest`, for a part of the known leaves; a name that leads nowhere is refused."""
     if not isinstance(tree, Mapping):
         example = "{'spring': {'stiffness': 10.0}}"
         raise ParameterError(f"params must be a dictionary such as {example}, got {show(tree)}.")
     branches = {path[:n] for path in known for n in range(1, len(path))}
-    flat: dict[Path, Any] = {}
+    flat: dict[ParameterPath, Any] = {}
 
-    def collect(branch: Mapping[str, Any], prefix: Path) -> None:
+    def collect(branch: Mapping[str, Any], prefix: ParameterPath) -> None:
         for key, value in branch.items():
             path = (*prefix, key)
             if path in known and not isinstance(value, Mapping):
@@ -157,7 +157,7 @@ def unnest(tree: Mapping[str, Any], known: Mapping[Path, Any]) -> dict[Path, Any
     return flat
 
 
-def _misplaced(path: Path, known: Mapping[Path, Any], branches: set[Path]) -> ParameterError:
+def _misplaced(path: ParameterPath, known: Mapping[ParameterPath, Any], branches: set[ParameterPath]) -> ParameterError:
     *prefix, name = path
     dotted = ".".join(str(p) for p in prefix)
     if path in known:

@@ -15,7 +15,7 @@ from ..search.progress import Iteration
 from ..search.unknowns import Unknowns
 from ..system.system import System
 from .objectives import number_names
-from .task import Task, evaluate
+from .task import DesignTask, evaluate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Design:
     `simulate` takes them.
     """
 
-    task: Task
+    task: DesignTask
     unknowns: Unknowns
     numbers: np.ndarray
     status: str

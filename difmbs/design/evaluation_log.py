@@ -18,7 +18,7 @@ from ..files.fingerprint import fingerprint as of_system
 from ..files.writing import replacing
 from ..search.unknowns import Unknowns
 from ..system.system import System
-from .task import Task
+from .task import DesignTask
 
 NAME = "evaluations.npz"
 
@@ -27,13 +27,13 @@ class Interruption(BaseException):
     """The search would have to go on where it was interrupted."""
 
 
-class Log:
+class EvaluationLog:
     """Evaluations by their place. With a folder they are written there; with `known_only` there are no new ones."""
 
     def __init__(
         self,
         folder: str | os.PathLike[str] | None,
-        task: Task,
+        task: DesignTask,
         unknowns: Unknowns,
         resume: bool,
         known_only: bool = False,
@@ -92,7 +92,7 @@ class Log:
         self._known = {place.tobytes(): (entries, jacobian) for place, entries, jacobian in rows}
 
 
-def _fingerprint(task: Task, unknowns: Unknowns) -> str:
+def _fingerprint(task: DesignTask, unknowns: Unknowns) -> str:
     """Of all numbers and names of a task, with the code, defaults and numbers in closures of functions.
 
     Not seen: global variables, other functions that they call, the code of own quantities and of callable objects.

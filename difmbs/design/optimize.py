@@ -19,10 +19,10 @@ from ..search.unknowns import AbstractUnknown, Unknowns, resolve
 from ..simulation.arguments import check_number, check_system, check_times, check_whole, output_times, tolerances
 from ..system.system import System
 from .design import Design
-from .evaluation_log import Interruption, Log
+from .evaluation_log import EvaluationLog, Interruption
 from .objectives import AbstractQuantity, Limit, check_objective, check_quantity, names_of
-from .smooth_program import Program
-from .task import Task, evaluate, excesses, split, unit_of, values_at, violation
+from .smooth_program import SmoothProgram
+from .task import DesignTask, evaluate, excesses, split, unit_of, values_at, violation
 
 
 def optimize(
@@ -63,7 +63,7 @@ def optimize(
     search = posed_search(system, objective, unknowns, limits, options)
     search.most, search.tolerance = check_whole("max_iterations", max_iterations), _checked(tolerance)
     search.lines = Lines(search.unknowns.names, progress, "objective", watch)
-    search.log = Log(folder, search.task, search.unknowns, resume)
+    search.log = EvaluationLog(folder, search.task, search.unknowns, resume)
     with silence(progress is False):
         return search.run(check_whole("starts", starts), seed)
 
@@ -74,7 +74,7 @@ def posed_search(
     unknowns: Mapping[str, Any],
     limits: Sequence[Any],
     options: Mapping[str, Any],
-) -> "Search":
+) -> "DesignSearch":
     """The search as `optimize` makes it, with all that it was given checked; `options`: of `simulate`."""
     check_system("optimize", system)
     objectives = tuple(objective) if isinstance(objective, (list, tuple)) else (objective,)
@@ -91,7 +91,7 @@ def posed_search(
     found = resolve(unknowns, given, ("",))
     _check_for_designs(unknowns)
     paths = {*found.fixed, *(t.path for t in found.targets)}
-    task = Task(
+    task = DesignTask(
         system,
         {path: jnp.asarray(found.fixed.get(path, given[path])) for path in sorted(paths)},
         scaling_of(found),
@@ -100,7 +100,7 @@ def posed_search(
         tuple(limits),
         tuple(sorted({**options, **_precise(system, **options), "saveat": _times(**options)}.items())),
     )
-    return Search(task, found)
+    return DesignSearch(task, found)
 
 
 def _precise(system: System, rtol: Any, atol: Any, **_: Any) -> dict[str, float]:
@@ -145,10 +145,10 @@ class _Nothing(Exception):  # noqa: N818 (not an error)
 
 
 @dataclasses.dataclass
-class Search:
+class DesignSearch:
     """A search that is being made; `log` remembers what was evaluated."""
 
-    task: Task
+    task: DesignTask
     unknowns: Unknowns
     most: int = 100
     tolerance: float = 1e-9
@@ -203,7 +203,7 @@ class Search:
 
     def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
         """The design as far as its evaluations are on the disk, without going on."""
-        self.log = Log(folder, self.task, self.unknowns, resume=True, known_only=True)
+        self.log = EvaluationLog(folder, self.task, self.unknowns, resume=True, known_only=True)
         try:
             return self.run(starts, seed)
         except Interruption:
@@ -296,7 +296,7 @@ class Search:
 
     def _descended(self, z: np.ndarray, goals: range) -> tuple[np.ndarray, str]:
         """From z to where the sum of some of the quantities is least."""
-        program = Program(self.task, self._at, self.shapes, goals, z)
+        program = SmoothProgram(self.task, self._at, self.shapes, goals, z)
         lower, upper = (self.task.scaling.inverse(b) for b in (self.unknowns.lower, self.unknowns.upper))
         bounds = [*zip(lower, upper, strict=True), *((None, None) for _ in program.kinks)]
         constraint = dict(

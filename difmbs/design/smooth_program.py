@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .task import Task, unit_of
+from .task import DesignTask, unit_of
 
 _LOST = 1e6
 """Times the first objective: what counts where the simulation fails, so that the search turns back."""
@@ -19,12 +19,12 @@ _LOST = 1e6
 At = Callable[[np.ndarray], tuple[list[np.ndarray], list[np.ndarray]]]
 
 
-class Program:
+class SmoothProgram:
     """The least sum of some quantities, `goals`, of a task. Its unknowns are z and the goals that have kinks, in units
     of their first values; the objective is in units of its own, or of its slope where it is 0.
     """
 
-    def __init__(self, task: Task, at: At, shapes: list[tuple[int, int]], goals: range, z: np.ndarray):
+    def __init__(self, task: DesignTask, at: At, shapes: list[tuple[int, int]], goals: range, z: np.ndarray):
         self._task, self._at, self._shapes, self._count = task, at, shapes, z.size
         self.kinks = [k for k in goals if shapes[k] != (1, 1)]
         self._smooth = [k for k in goals if shapes[k] == (1, 1)]

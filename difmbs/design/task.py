@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..identification.problem import Scaling, put
 from ..search.unknowns import Target
 from ..simulation.simulate import simulate
@@ -17,11 +17,11 @@ from ..system.system import System
 from .objectives import Limit, rows_of
 
 
-class Task(eqx.Module):
+class DesignTask(eqx.Module):
     """`objectives` are added up; each of them, and each quantity of `limits`, is the largest of some numbers."""
 
     system: System
-    given: dict[Path, Any]
+    given: dict[ParameterPath, Any]
     scaling: Scaling
     targets: tuple[Target, ...] = eqx.field(static=True)
     objectives: tuple[Any, ...] = eqx.field(static=True)
@@ -58,7 +58,7 @@ class Task(eqx.Module):
 
 
 @eqx.filter_jit
-def evaluate(task: Task, z: Any) -> tuple[Any, Any]:
+def evaluate(task: DesignTask, z: Any) -> tuple[Any, Any]:
     """All entries one after the other, and their Jacobian."""
 
     def joined(z):
@@ -73,7 +73,7 @@ def evaluate(task: Task, z: Any) -> tuple[Any, Any]:
 
 
 @eqx.filter_jit
-def values_at(task: Task, many: Any) -> Any:
+def values_at(task: DesignTask, many: Any) -> Any:
     """The sum of the objectives and the largest violation of a limit, relative, at many points."""
 
     def one(z):

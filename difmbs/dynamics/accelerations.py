@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from ..core.types import Vector
 from ..linalg.implicit import implicit
 from ..system.system import System
-from .implicit_equations import POSITION, VELOCITY, Instant, residual_of
+from .implicit_equations import POSITION, VELOCITY, MotionEquations, residual_of
 
 _RANK = 1e-7
 """Singular values of G below this share of the largest one are those of redundant constraints."""
@@ -50,8 +50,8 @@ def named(system: System, t: Any, q: Vector, v: Vector, u: Vector) -> tuple[Vect
 
 
 def solved(system: System, t: Any, q: Vector, v: Vector, level: Any = None) -> tuple[Any, Any]:
-    """Accelerations, or on other levels (`Instant`) corrections, and multipliers as one vector; whether all forces were
-    finite.
+    """Accelerations and multipliers as one vector, on other levels (`MotionEquations`) corrections and multipliers; and
+    whether all forces were finite.
 
     [M G^T; G 0] (x, lambda) = (r, s), eliminated node by node.
     """
@@ -82,6 +82,6 @@ def corrected(system: System, q: Vector, v: Vector, level: Any, change: Vector) 
     )
 
 
-def _problem(system: System, t: Any, q: Vector, v: Vector, level: Any) -> Instant:
+def _problem(system: System, t: Any, q: Vector, v: Vector, level: Any) -> MotionEquations:
     world = system.world(q, v)
-    return Instant(system, jnp.asarray(t, q.dtype), tuple(zip(world.q, world.v, strict=True)), level)
+    return MotionEquations(system, jnp.asarray(t, q.dtype), tuple(zip(world.q, world.v, strict=True)), level)

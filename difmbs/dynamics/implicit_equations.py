@@ -19,9 +19,9 @@ import numpy as np
 from jax import lax
 
 from ..linalg.implicit import implicit
-from ..system.groups import Local
-from ..system.system import Field, System, World
-from .matrix_layout import Inverse, Layout, layout
+from ..system.groups import LocalConnector
+from ..system.system import BodyStates, LocalField, System
+from .matrix_layout import FactorizedMatrix, MatrixLayout, layout
 
 _ROUNDING = 100
 
@@ -29,7 +29,7 @@ POSITION, VELOCITY, ACCELERATION = range(3)
 """The levels of the constraints."""
 
 
-class Placed(NamedTuple):
+class PlacedBody(NamedTuple):
     """A body: what the problem knows of it, where the unknowns put it, and how that changes with them."""
 
     data: Any
@@ -38,7 +38,7 @@ class Placed(NamedTuple):
     slopes: Any
 
 
-class AbstractProblem(eqx.Module):
+class AbstractEquations(eqx.Module):
     """`data` of each group of bodies: what `place` needs to know of each body beside the unknowns."""
 
     system: eqx.AbstractVar[System]
@@ -54,7 +54,7 @@ class AbstractProblem(eqx.Module):
         return True
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> MatrixLayout:
         return layout(self.system.structure, self.stiff)
 
     @property
@@ -67,21 +67,21 @@ class AbstractProblem(eqx.Module):
         """(q, v) of a body with the unknowns x."""
 
     @abc.abstractmethod
-    def inertia(self, body: Any, placed: Placed, x: Any) -> Any:
+    def inertia(self, body: Any, placed: PlacedBody, x: Any) -> Any:
         """What a body contributes to its own equations."""
 
     @abc.abstractmethod
-    def of_constraint(self, held: Local, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
+    def of_constraint(self, held: LocalConnector, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
         """G^T times the multipliers, and the equations of a constraint.
 
-        In `held`, q are the bodies as `Placed` and v their unknowns.
+        In `held`, q are the bodies as `PlacedBody` and v their unknowns.
         """
 
     @abc.abstractmethod
     def error(self, u: Any, du: Any) -> Any:
         """The size of a correction, 1 where it does not count any more."""
 
-    def placed(self, held: Local) -> Local:
+    def placed(self, held: LocalConnector) -> LocalConnector:
         """The connector where the unknowns put its bodies."""
         return held.at(tuple(body.q for body in held.q), tuple(body.v for body in held.q))
 
@@ -111,7 +111,7 @@ class AbstractProblem(eqx.Module):
                 equations.append(equation.reshape(-1))
         return jnp.concatenate([*(x.reshape(-1) for x in total), *equations])
 
-    def inverse(self, u: Any) -> Inverse:
+    def inverse(self, u: Any) -> FactorizedMatrix:
         """The inverse of the residual's Jacobian at u; held constant in derivatives."""
         return self.layout.inverse(self.still.matrix(lax.stop_gradient(u)))
 
@@ -143,14 +143,14 @@ class AbstractProblem(eqx.Module):
                 blocks += self._field_blocks(system.field(world, group, leaves), place)
         return place.matrix(bodies, blocks)
 
-    def body_block(self, body: Any, placed: Placed, x: Any) -> Any:
+    def body_block(self, body: Any, placed: PlacedBody, x: Any) -> Any:
         def along(*direction):
             inertia = lambda q, v, x: self.inertia(body, placed._replace(q=q, v=v), x)
             return jax.jvp(inertia, (placed.q, placed.v, x), direction)[1]
 
         return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
 
-    def own_jacobian(self, held: Local, multiplier: Any = None) -> list[Any]:
+    def own_jacobian(self, held: LocalConnector, multiplier: Any = None) -> list[Any]:
         """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
 
         def rows(placed, multiplier):
@@ -179,7 +179,7 @@ class AbstractProblem(eqx.Module):
         columns = jax.vmap(along, -1, -1)([tuple(pair) for pair in directions], of_multiplier)
         return [jnp.split(row, ends[:-1], axis=-1) for row in columns]
 
-    def _world(self, u: Any, slopes: bool = False) -> World:
+    def _world(self, u: Any, slopes: bool = False) -> BodyStates:
         """The bodies where the unknowns put them; `slopes`: with the derivatives of that."""
         structure = self.system.structure
         rest = self.system.world(jnp.zeros(structure.coordinate_count, u.dtype), u[: structure.velocity_count])
@@ -187,20 +187,20 @@ class AbstractProblem(eqx.Module):
         def one(body, data, x):
             place = lambda x: self.place(body, data, x)
             if not slopes:
-                return Placed(data, *place(x), None)
+                return PlacedBody(data, *place(x), None)
             along = lambda dx: jax.jvp(place, (x,), (dx,))
             placed, slope = jax.vmap(along, -1, (None, -1))(np.eye(x.size, dtype=x.dtype))
             q, v = placed
-            return Placed(data, q, v, slope)
+            return PlacedBody(data, q, v, slope)
 
         def each(group, body, data, x):
             if group.moves:
                 return group.each(one, body, data, x)
             nothing, slope = (jnp.zeros((group.count, *(0,) * n), u.dtype) for n in (1, 2))
-            return Placed(data, nothing, nothing, (slope, slope) if slopes else None)
+            return PlacedBody(data, nothing, nothing, (slope, slope) if slopes else None)
 
         groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
-        return World(rest.bodies, tuple(each(*parts) for parts in groups), rest.v)
+        return BodyStates(rest.bodies, tuple(each(*parts) for parts in groups), rest.v)
 
     def multipliers(self, u: Any, number: int) -> Any:
         """Those of a group of constraints, by instance."""
@@ -212,17 +212,17 @@ class AbstractProblem(eqx.Module):
             return forces
         return jax.tree.map(lambda x: lax.select(self.forced, x, jnp.zeros_like(x)), forces)
 
-    def _of_force(self, held: Local) -> Any:
+    def _of_force(self, held: LocalConnector) -> Any:
         return _negative(self.at_work(self.placed(held).force(self.t)))
 
-    def _of_constraint(self, held: Local, multiplier: Any) -> tuple[Any, Any]:
+    def _of_constraint(self, held: LocalConnector, multiplier: Any) -> tuple[Any, Any]:
         pulled, equation = self.of_constraint(held, multiplier)
         return held.switched(pulled), held.switched(equation, multiplier)
 
-    def _moved_field(self, field: Field) -> Field:
-        return Field(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
+    def _moved_field(self, field: LocalField) -> LocalField:
+        return LocalField(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
 
-    def _field_blocks(self, field: Field, place: Any) -> list[Any]:
+    def _field_blocks(self, field: LocalField, place: Any) -> list[Any]:
         """For each pair of sides with coordinates, the blocks of all pairs of markers."""
 
         def moved(side, x):
@@ -234,7 +234,7 @@ class AbstractProblem(eqx.Module):
 
         def forces(*x):
             sides = tuple(moved(side, y) for side, y in zip(field.sides, x, strict=True))
-            return _negative(self._moved_field(Field(field.law, sides, field.on)).force(self.t))
+            return _negative(self._moved_field(LocalField(field.law, sides, field.on)).force(self.t))
 
         x = [jnp.zeros_like(side.v[0]) for side in field.sides]
         moving = [i for i, y in enumerate(x) if y.shape[1]]
@@ -247,11 +247,11 @@ class AbstractProblem(eqx.Module):
         ]
 
 
-def residual_of(u: Any, problem: AbstractProblem) -> Any:
+def residual_of(u: Any, problem: AbstractEquations) -> Any:
     return problem.residual(u)
 
 
-class Instant(AbstractProblem):
+class MotionEquations(AbstractEquations):
     """The equations of one instant, M x + G^T lambda = r and G x = s: linear, with M and G as Jacobian.
 
     x are, by `level`, the accelerations under the applied forces r, or the smallest change of velocities or the
@@ -282,7 +282,7 @@ class Instant(AbstractProblem):
         equation, pull = jax.vjp(lambda x: self._equation(self.placed(held), x), held.v)
         return pull(multiplier)[0], equation
 
-    def _equation(self, placed: Local, x: Any) -> Any:
+    def _equation(self, placed: LocalConnector, x: Any) -> Any:
         if self.level is None:
             return placed.acceleration_residual(self.t, x)
         return placed.residual_on(self.level, self.t, x)

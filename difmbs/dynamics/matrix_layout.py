@@ -17,15 +17,15 @@ import numpy as np
 from jax import lax
 
 from ..linalg.block_sparse import Elimination, Factors
-from ..linalg.elimination_order import Slots, eliminate, order_of
+from ..linalg.elimination_order import BlockNumbers, eliminate, order_of
 from ..linalg.index import Index
-from ..system.groups import Slot
+from ..system.groups import GroupMarker
 from ..system.structure import Structure
 from .elimination_plan import body_nodes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Place:
+class NodePlace:
     """A node of each instance, and which of the instance's own unknowns are in it, part by part, from which row on.
 
     The parts are the velocity coordinates of its markers' bodies, marker by marker, and its multipliers.
@@ -45,12 +45,12 @@ class Share:
     kind: str
     group: int
     instances: Index
-    pairs: tuple[tuple[Place, Place], ...]
+    pairs: tuple[tuple[NodePlace, NodePlace], ...]
 
     def blocks(self, jacobian: Any, size: int) -> list[Any]:
         """The blocks of one instance from its Jacobian by parts (None: zero)."""
 
-        def block(a: Place, b: Place) -> Any:
+        def block(a: NodePlace, b: NodePlace) -> Any:
             parts = [(jacobian[i][j], m, n) for i, m in a.parts for j, n in b.parts]
             found = [padded(*part, size) for part in parts if part[0] is not None]
             return sum(found[1:], found[0]) if found else jnp.zeros((size, size), jacobian[-1][0].dtype)
@@ -59,7 +59,7 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Layout:
+class MatrixLayout:
     """Nodes, shares of the connectors, and the elimination of the whole.
 
     `blocks`: for each array of blocks that the shares and fields contribute, the number of each in the matrix.
@@ -75,7 +75,7 @@ class Layout:
     shares: tuple[Share, ...]
     multipliers: dict[int, slice]
     blocks: tuple[np.ndarray, ...]
-    slots: Slots
+    slots: BlockNumbers
     elimination: Elimination
     to_nodes: Index
     from_nodes: Index
@@ -113,13 +113,13 @@ class Layout:
         rest = Index(np.concatenate(numbers)).spread(jnp.concatenate(others), total - nodes)
         return sum(mixed, jnp.concatenate([diagonal, rest]))
 
-    def inverse(self, matrix: Any) -> "Inverse":
+    def inverse(self, matrix: Any) -> "FactorizedMatrix":
         """The matrix, factorized."""
         kept = matrix if self.refinements else None
         if self.regularization is not None:
             less = jnp.asarray(self.regularization[:, :, None] * np.eye(self.size), matrix.dtype)
             matrix = matrix.at[: self.nodes].add(-less)
-        return Inverse(self.elimination.factor(matrix), kept, self)
+        return FactorizedMatrix(self.elimination.factor(matrix), kept, self)
 
     def product(self, matrix: Any, x: Any) -> Any:
         """The matrix times x, by node."""
@@ -127,13 +127,13 @@ class Layout:
         return rows.spread(jnp.sum(matrix[: len(rows)] * columns.take(x)[:, None, :], axis=-1), self.nodes)
 
 
-class Inverse(eqx.Module):
+class FactorizedMatrix(eqx.Module):
     """Solves A x = b and A^T x = b. With `matrix` solutions are refined, where constraints are redundant and `factors`
     those of a regularized matrix, or where bodies are very light."""
 
     factors: Factors
     matrix: Any
-    layout: Layout = eqx.field(static=True)
+    layout: MatrixLayout = eqx.field(static=True)
 
     def solve(self, b: Any) -> Any:
         return self._refined(self.layout.elimination.solve, functools.partial(self.layout.product, self.matrix), b)
@@ -153,12 +153,12 @@ class Inverse(eqx.Module):
 
 
 @functools.lru_cache(maxsize=64)
-def layout(structure: Structure, with_forces: bool) -> Layout:
+def layout(structure: Structure, with_forces: bool) -> MatrixLayout:
     """The layout of a structure; forces couple bodies where they depend on the unknowns."""
-    return _Builder(structure, with_forces).finish()
+    return _LayoutBuilder(structure, with_forces).finish()
 
 
-class _Builder:
+class _LayoutBuilder:
     """Numbers the nodes: bodies with velocity coordinates, group by group, then those of constraints alone."""
 
     def __init__(self, structure: Structure, with_forces: bool):
@@ -183,7 +183,7 @@ class _Builder:
             if group.active:
                 self._constraints(number)
 
-    def finish(self) -> Layout:
+    def finish(self) -> MatrixLayout:
         structure, nodes, size = self.structure, len(self.used), int(self.used.max())
         unknown = np.concatenate(self.rows)
         position = unknown[:, 0] * size + unknown[:, 1]
@@ -195,7 +195,7 @@ class _Builder:
             regularization = np.zeros((nodes, size))
             for where, values in self.regularized:
                 regularization[where[:, 0], where[:, 1]] = values
-        slots: Slots = {(a, a): a for a in range(nodes)}
+        slots: BlockNumbers = {(a, a): a for a in range(nodes)}
         pairs = [(a.nodes, b.nodes) for share in self.shares for a, b in share.pairs]
         if self.with_forces:
             pairs += [pair for group in structure.fields if group.active for pair in self._all_pairs(group.slots)]
@@ -206,7 +206,7 @@ class _Builder:
         for a, b in list(slots):
             slots.setdefault((b, a), len(slots))
         elimination = eliminate(nodes, slots, order_of(nodes, slots, self.before))
-        return Layout(
+        return MatrixLayout(
             nodes, size, len(position), tuple(self.first), tuple(self.shares), self.multipliers, tuple(numbers), slots,
             elimination, Index(back), Index(position), diagonal, regularization, structure.refinements,
         )  # fmt: skip
@@ -221,7 +221,7 @@ class _Builder:
         self.rows.append(where)
         return first, where
 
-    def _sides(self, slots: tuple[Slot, ...]) -> dict[int, np.ndarray]:
+    def _sides(self, slots: tuple[GroupMarker, ...]) -> dict[int, np.ndarray]:
         """The nodes of the bodies of each marker; markers on the ground have none."""
         return {i: self.first[s.body] + s.rows.rows for i, s in enumerate(slots) if s.body in self.first}
 
@@ -246,15 +246,15 @@ class _Builder:
             self._share("constraints", number, chosen, here, mine, owner, nodes[chosen.rows])
 
     def _share(self, kind, number, chosen, sides, mine=None, owner=-1, alone=None) -> None:
-        places = [Place(n, ((side, 0), *([mine] if side == owner else []))) for side, n in sides.items()]
+        places = [NodePlace(n, ((side, 0), *([mine] if side == owner else []))) for side, n in sides.items()]
         if mine is not None and owner < 0:
-            places.append(Place(alone, (mine,)))
+            places.append(NodePlace(alone, (mine,)))
         # Where nothing depends on where bodies are, they meet in constraints only.
         pairs = [(a, b) for a in places for b in places if self.with_forces or mine in (*a.parts, *b.parts)]
         if pairs:
             self.shares.append(Share(kind, number, chosen, tuple(pairs)))
 
-    def _all_pairs(self, slots: tuple[Slot, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _all_pairs(self, slots: tuple[GroupMarker, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
         """All pairs of the markers of a field, side by side."""
         sides = self._sides(slots).values()
         return [tuple(x.reshape(-1) for x in np.meshgrid(a, b, indexing="ij")) for a in sides for b in sides]

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core.status import Status
-from .implicit_equations import AbstractProblem
-from .matrix_layout import Inverse
+from .implicit_equations import AbstractEquations
+from .matrix_layout import FactorizedMatrix
 
 _ITERATIONS = 10
 _FACTORIZATIONS = 4
@@ -15,7 +15,7 @@ _SLOW = 0.5
 _GOING = -1
 
 
-class Found(NamedTuple):
+class NewtonResult(NamedTuple):
     """A solution, the residuals it took to find it, and `Status.ok` or what went wrong."""
 
     u: Any
@@ -23,7 +23,7 @@ class Found(NamedTuple):
     code: Any
 
 
-def newton(problem: AbstractProblem, u: Any) -> Found:
+def newton(problem: AbstractEquations, u: Any) -> NewtonResult:
     """Solves the problem from a guess."""
 
     def unfinished(state):
@@ -35,11 +35,11 @@ def newton(problem: AbstractProblem, u: Any) -> Found:
         better = chord(problem, found.u, problem.inverse(found.u))
         return better._replace(iterations=found.iterations + better.iterations), count + 1
 
-    start = Found(u, jnp.zeros((), int), jnp.full((), Status.newton_failed.value))
+    start = NewtonResult(u, jnp.zeros((), int), jnp.full((), Status.newton_failed.value))
     return lax.while_loop(unfinished, factorize, (start, jnp.zeros((), int)))[0]
 
 
-def chord(problem: AbstractProblem, u: Any, inverse: Inverse) -> Found:
+def chord(problem: AbstractEquations, u: Any, inverse: FactorizedMatrix) -> NewtonResult:
     """Iterations with one factorization, until the next correction would not count or they get slow."""
 
     def going(state):
@@ -62,4 +62,4 @@ def chord(problem: AbstractProblem, u: Any, inverse: Inverse) -> Found:
 
     start = (u, jnp.zeros((), int), jnp.asarray(jnp.inf, u.dtype), jnp.full((), _GOING))
     u, iterations, _, code = lax.while_loop(going, iterate, start)
-    return Found(u, iterations, jnp.where(code == _GOING, Status.newton_failed.value, code))
+    return NewtonResult(u, iterations, jnp.where(code == _GOING, Status.newton_failed.value, code))

@@ -17,7 +17,7 @@ from ..elements.ports import Marker
 from ..elements.sensors import BODY_OUTPUTS, Output
 from ..linalg.index import Index
 from ..system.groups import ConnectorGroup
-from ..system.structure import Element
+from ..system.structure import NamedElement
 from ..system.system import System
 from .accelerations import accelerations
 
@@ -111,7 +111,7 @@ class Outputs(Mapping[str, Any]):
         values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
         return values[0] if element.single else values
 
-    def _of_body(self, name: str, element: Element, variable: str) -> Any:
+    def _of_body(self, name: str, element: NamedElement, variable: str) -> Any:
         if variable not in BODY_OUTPUTS:
             known = variables(self.system, name)
             raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
@@ -121,7 +121,7 @@ class Outputs(Mapping[str, Any]):
         values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
         return values[0] if element.single else values
 
-    def _of_connector(self, name: str, element: Element, part: Any, variable: str) -> Any:
+    def _of_connector(self, name: str, element: NamedElement, part: Any, variable: str) -> Any:
         local = self.system.part(self.system.world(self.q, self.v), name, part)
         group = getattr(self.system.structure, element.kind)[part.group]
         multiplier = None

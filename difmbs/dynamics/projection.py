@@ -14,7 +14,7 @@ from .accelerations import anew, corrected, solved
 from .implicit_equations import ACCELERATION, POSITION, VELOCITY
 
 
-class Visited(NamedTuple):
+class VisitedStates(NamedTuple):
     """States one after the other, and accelerations and multipliers (or corrections) there."""
 
     t: Any
@@ -24,7 +24,7 @@ class Visited(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Route:
+class ProjectionPlan:
     """Corrects q and v on each of the levels, one after the other; on that of accelerations goes ahead instead, by the
     time `ahead(q, v, v')` (None: not at all).
     """
@@ -32,7 +32,9 @@ class Route:
     levels: tuple[int, ...]
     ahead: Callable[..., Any] | None = None
 
-    def follow(self, system: System, t: Any, q: Vector, v: Vector) -> tuple[tuple[Vector, Vector], Visited | None]:
+    def follow(
+        self, system: System, t: Any, q: Vector, v: Vector
+    ) -> tuple[tuple[Vector, Vector], VisitedStates | None]:
         """The last q and v, and all states before. One loop: the equations of motion are compiled once."""
         if not self.levels:
             return (q, v), None
@@ -40,7 +42,7 @@ class Route:
         def correct(state, level):
             t, q, v = state
             u, _ = solved(system, t, q, v, level)
-            return self.after(system, t, q, v, u, level, level == ACCELERATION), Visited(t, q, v, u)
+            return self.after(system, t, q, v, u, level, level == ACCELERATION), VisitedStates(t, q, v, u)
 
         (_, q, v), visited = lax.scan(anew(correct), (jnp.asarray(t, q.dtype), q, v), jnp.asarray(self.levels))
         return (q, v), visited
@@ -63,10 +65,10 @@ def settle(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector
 
     Differentiable with respect to everything.
     """
-    return Route((POSITION, VELOCITY)).follow(system, t, q, v)[0] if system.constrained else (q, v)
+    return ProjectionPlan((POSITION, VELOCITY)).follow(system, t, q, v)[0] if system.constrained else (q, v)
 
 
-class Start(NamedTuple):
+class ConsistentStart(NamedTuple):
     """A consistent start, by how much it differs from what was given, and whether there is one."""
 
     q: Vector
@@ -83,18 +85,18 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 @jax.jit
 def onto_constraints(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """q and v brought onto constraints that they may violate by much."""
-    return Route(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v)
+    return ProjectionPlan(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v)
 
 
-def consistent(system: System, t: Any, q: Vector, v: Vector) -> Start:
+def consistent(system: System, t: Any, q: Vector, v: Vector) -> ConsistentStart:
     """q and v on the constraints."""
     if not system.constrained:
         zero = jnp.zeros((), q.dtype)
-        return Start(q, v, zero, zero, jnp.asarray(True))
+        return ConsistentStart(q, v, zero, zero, jnp.asarray(True))
     near_q, near_v = onto_constraints(system, t, q, v)
     q1, v1, q0, v0 = (lax.stop_gradient(x) for x in (near_q, near_v, q, v))
     fits = meets(system, t, q1, v1, *start_limits(system.extent(q1), v1, v0))
-    return Start(near_q, near_v, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)
+    return ConsistentStart(near_q, near_v, jnp.max(jnp.abs(q1 - q0)), jnp.max(jnp.abs(v1 - v0)), fits)
 
 
 def start_limits(extent: Any, v: Vector, given_v: Vector) -> tuple[Any, Any]:

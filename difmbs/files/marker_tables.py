@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.errors import ModelError, did_you_mean
 from ..core.parameters import as_array, is_numbers, show
-from ..modelling.markers import BodyHandle, Place
+from ..modelling.markers import BodyHandle, MarkerRef
 from ..modelling.model import Model
 
 _KEYS = ("body", "at", "coordinate", "coordinates", "instance", "instances")
@@ -19,7 +19,7 @@ def markers_from(value: Any, model: Model) -> Any:
     return _marker(value, model)
 
 
-def marker_table(place: Place, count: int) -> Any:
+def marker_table(place: MarkerRef, count: int) -> Any:
     """What a file says of a marker; `count`: how many instances its body has."""
     table: dict[str, Any] = {"body": place.body}
     rows = place.rows.tolist()
@@ -67,7 +67,7 @@ def _instances(value: dict[str, Any], body: BodyHandle) -> BodyHandle:
     return body[chosen[0] if "instance" in value else chosen]
 
 
-def _at(value: Any, body: BodyHandle) -> Place:
+def _at(value: Any, body: BodyHandle) -> MarkerRef:
     point = as_array(value)
     if not is_numbers(point) or point.ndim not in (1, 2) or point.shape[-1] not in (2, 3):
         raise ModelError(f"at must be a point [x, y, z], or one for each instance, got {show(value)}.")

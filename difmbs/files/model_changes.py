@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core.parameters import Path, key_name, specs_of
+from ..core.parameters import ParameterPath, key_name, specs_of
 from ..core.types import Params
 from ..elements.connectors.connector import AbstractField
-from ..modelling.assembly import Record
-from ..modelling.markers import Place
+from ..modelling.assembly import AddedElement
+from ..modelling.markers import MarkerRef
 from ..modelling.model import Model
 
 
@@ -23,7 +23,9 @@ def changed(model: Model, params: Params) -> Model:
     is kept.
     """
     system = model.assemble(redundant="min_norm")
-    values: dict[Path, Any] = {path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()}
+    values: dict[ParameterPath, Any] = {
+        path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()
+    }
     known = system.params()
     other = copy.copy(model)
     other._records = {name: _changed(r, values, known.get(name, {})) for name, r in model._records.items()}
@@ -32,7 +34,7 @@ def changed(model: Model, params: Params) -> Model:
     return other
 
 
-def _changed(record: Record, values: Mapping[Path, Any], known: Mapping[str, Any]) -> Record:
+def _changed(record: AddedElement, values: Mapping[ParameterPath, Any], known: Mapping[str, Any]) -> AddedElement:
     def replaced(tree: Any) -> Any:
         return jax.tree_util.tree_map_with_path(
             lambda path, leaf: values.get((record.name, *map(key_name, path)), leaf), tree
@@ -48,7 +50,7 @@ def _changed(record: Record, values: Mapping[Path, Any], known: Mapping[str, Any
     )
 
 
-def _places(record: Record, values: Mapping[Path, Any]) -> tuple[tuple[Place, ...], ...]:
+def _places(record: AddedElement, values: Mapping[ParameterPath, Any]) -> tuple[tuple[MarkerRef, ...], ...]:
     if isinstance(record.element, AbstractField):
         # Each place of its only side has points of its own.
         (side,) = record.places
@@ -57,7 +59,7 @@ def _places(record: Record, values: Mapping[Path, Any]) -> tuple[tuple[Place, ..
     return tuple(_at(side, values.get((record.name, f"marker{i}"))) for i, side in enumerate(record.places))
 
 
-def _at(side: tuple[Place, ...], points: Any) -> tuple[Place, ...]:
+def _at(side: tuple[MarkerRef, ...], points: Any) -> tuple[MarkerRef, ...]:
     """The places of one side with other points: one after the other, where a single one serves all instances too."""
     if points is None:
         return side
@@ -69,7 +71,7 @@ def _at(side: tuple[Place, ...], points: Any) -> tuple[Place, ...]:
     return tuple(moved)
 
 
-def _moved(name: str, sensor: Any, values: Mapping[Path, Any]) -> Any:
+def _moved(name: str, sensor: Any, values: Mapping[ParameterPath, Any]) -> Any:
     if not isinstance(sensor, tuple):
         return sensor
     kind, place = sensor

@@ -18,26 +18,26 @@ from ..files.fingerprint import fingerprint as of_system
 from ..files.writing import replacing
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Iteration
-from .setup import Posed
-from .starts import Tried
+from .setup import FitSetup
+from .starts import TriedStarts
 
 NAME = "state.npz"
 
 
-class Stored(NamedTuple):
+class SearchCheckpoint(NamedTuple):
     """A search after an iteration; while a fit is in pieces, its stage and arrays of numbers that describe them; of
     several starts, what was tried.
     """
 
-    state: lm.State
+    state: lm.LeastSquaresState
     noise: dict[str, float]
     history: tuple[Iteration, ...]
     stage: int | None = None
     pieces: tuple[Any, ...] = ()
-    tried: Tried | None = None
+    tried: TriedStarts | None = None
 
 
-def store(folder: str | os.PathLike[str], of: str, stored: Stored) -> None:
+def store(folder: str | os.PathLike[str], of: str, stored: SearchCheckpoint) -> None:
     """Writes a search; `of`: the fingerprint of the fit."""
     history = [tuple(line) for line in map(_plain, stored.history)]
     rest = dict(of=of, noise=stored.noise, history=history, stage=stored.stage)
@@ -48,15 +48,17 @@ def store(folder: str | os.PathLike[str], of: str, stored: Stored) -> None:
     write_state(folder, rest, arrays)
 
 
-def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.State) -> Stored:
+def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.LeastSquaresState) -> SearchCheckpoint:
     """What `store` wrote; refused if it belongs to another fit."""
     rest, arrays = read_state(folder, of)
     count = sum(name.startswith("pieces_") for name in arrays)
     pieces = tuple(jnp.asarray(arrays[f"pieces_{i}"]) for i in range(count))
     of_tried = {n.removeprefix("tried_"): x for n, x in arrays.items() if n.startswith("tried_")}
-    state = lm.State(**{name: jnp.asarray(arrays[name]) for name in like._fields})
+    state = lm.LeastSquaresState(**{name: jnp.asarray(arrays[name]) for name in like._fields})
     history = tuple(Iteration(n, c, s, a, tuple(v), t) for n, c, s, a, v, t in rest["history"])
-    return Stored(state, rest["noise"], history, rest["stage"], pieces, Tried(**of_tried) if of_tried else None)
+    return SearchCheckpoint(
+        state, rest["noise"], history, rest["stage"], pieces, TriedStarts(**of_tried) if of_tried else None
+    )
 
 
 def write_state(folder: str | os.PathLike[str], rest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -88,7 +90,7 @@ def read_state(folder: str | os.PathLike[str] | None, of: str) -> tuple[dict[str
     return rest, arrays
 
 
-def fingerprint(posed: Posed) -> str:
+def fingerprint(posed: FitSetup) -> str:
     """Of all numbers and names of a fit; of what is only predicted, too."""
     digest = hashlib.sha256(of_system(posed.system).encode())
     noise, unknowns = posed.first_noise(), posed.unknowns

@@ -18,7 +18,7 @@ from ..files.columns import Column, column_of, times_of, unit_in
 from ..files.tables import read_table
 from ..system.system import System
 from .channels import Channel, in_window, measured
-from .predictions import AbstractProgram, Motion, Rest, Settings, Vibration
+from .predictions import AbstractPrediction, ModalPrediction, MotionPrediction, RunSettings, StaticPrediction
 
 
 class AbstractExperiment(abc.ABC):
@@ -69,7 +69,7 @@ class AbstractExperiment(abc.ABC):
                 )
 
     @abc.abstractmethod
-    def program(self, settings: Settings, delays: Mapping[str, tuple[float, float]]) -> AbstractProgram:
+    def program(self, settings: RunSettings, delays: Mapping[str, tuple[float, float]]) -> AbstractPrediction:
         """What has to be compiled; `delays`: the range of each channel's delay, where there is one."""
 
     @property
@@ -190,7 +190,7 @@ class Experiment(AbstractExperiment):
 
     def program(self, settings, delays):
         channels = tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items())
-        return Motion(channels, tuple(self.times.tolist()), self.t0, settings)
+        return MotionPrediction(channels, tuple(self.times.tolist()), self.t0, settings)
 
     @property
     def extent(self):
@@ -238,7 +238,7 @@ class StaticTest(AbstractExperiment):
         return _output_shapes(self, system, self.cases)
 
     def program(self, settings, delays):
-        return Rest(tuple((n, c.output or n, c.component, None) for n, c in self.channels.items()))
+        return StaticPrediction(tuple((n, c.output or n, c.component, None) for n, c in self.channels.items()))
 
 
 class ModalTest(AbstractExperiment):
@@ -290,7 +290,7 @@ class ModalTest(AbstractExperiment):
 
     def program(self, settings, delays):
         channels = tuple((n, c.output or n, None, None) for n, c in self.channels.items())
-        return Vibration(channels, self.numbers, self.loaded)
+        return ModalPrediction(channels, self.numbers, self.loaded)
 
 
 def output_shape(system: System, output: str) -> tuple[int, ...]:

@@ -7,13 +7,13 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from .experiments import AbstractExperiment
-from .predictions import Motion, Vibration
-from .problem import Group, Problem
-from .setup import Posed
+from .predictions import ModalPrediction, MotionPrediction
+from .problem import ExperimentGroup, FitProblem
+from .setup import FitSetup
 from .time_scale import fastest, refined, step_of
 
 
-def why_not(posed: Posed, problem: Problem) -> str:
+def why_not(posed: FitSetup, problem: FitProblem) -> str:
     """Which experiment could not be simulated with the start values."""
     values = jnp.asarray(problem.scaling.values(posed.start))
     for group in problem.groups:
@@ -30,13 +30,13 @@ def why_not(posed: Posed, problem: Problem) -> str:
                     )
     why = (
         ": two natural frequencies are the same"
-        if any(isinstance(g.program, Vibration) for g in problem.groups)
+        if any(isinstance(g.program, ModalPrediction) for g in problem.groups)
         else ""
     )
     return f"the derivatives are not finite with the start values{why}. Start elsewhere."
 
 
-def reason(alone: Group, values: Any, experiment: AbstractExperiment) -> str:
+def reason(alone: ExperimentGroup, values: Any, experiment: AbstractExperiment) -> str:
     """Why one experiment cannot be predicted, in the words of `simulate`, and the remedy that fits its inputs."""
     try:
         alone.each(values, lambda system, loads, _: alone.program.raise_if_failed(system, loads))
@@ -46,9 +46,9 @@ def reason(alone: Group, values: Any, experiment: AbstractExperiment) -> str:
     return "it is not a finite number there."
 
 
-def _rate(alone: Group, values: Any, experiment: AbstractExperiment) -> float | None:
+def _rate(alone: ExperimentGroup, values: Any, experiment: AbstractExperiment) -> float | None:
     """Of the fastest vibration, where a time step is to be proposed."""
-    if not isinstance(alone.program, Motion) or not experiment.inputs:
+    if not isinstance(alone.program, MotionPrediction) or not experiment.inputs:
         return None
     t0 = alone.program.t0
     return float(alone.each(values, lambda system, *_: np.asarray(fastest(system, t0) or 0.0))[0]) or None
@@ -58,7 +58,7 @@ def remedied(
     said: str, error: SimulationError, program: Any, experiment: AbstractExperiment, rate: float | None = None
 ) -> str:
     """The same with what helps where there are inputs; `rate`: of the fastest vibration."""
-    if not isinstance(program, Motion) or not experiment.inputs or error.time is None:
+    if not isinstance(program, MotionPrediction) or not experiment.inputs or error.time is None:
         return said
     name, points = max(((name, f.times.size) for name, f in experiment.inputs.items()), key=lambda x: x[1])
     step = step_of(experiment.inputs, program.t0, program.times[-1])

@@ -16,10 +16,10 @@ from ..search import levenberg_marquardt as lm
 from ..search.progress import Iteration
 from ..system.system import System
 from .identifiability import Identifiability
-from .problem import Problem
+from .problem import FitProblem
 from .profile_likelihood import gradient_error, profile
 from .questions import asked
-from .setup import Posed
+from .setup import FitSetup
 from .uncertainty import Residuals, correlation, far_from_one
 from .verdict import Check, checks, headline
 
@@ -37,8 +37,8 @@ class Fit:
     results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
 
-    posed: Posed
-    state: lm.State
+    posed: FitSetup
+    state: lm.LeastSquaresState
     status: str
     covariance: np.ndarray
     identifiability: Identifiability
@@ -164,7 +164,7 @@ class Fit:
         return asked(self)
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> FitProblem:
         return self.posed.problem(self.noise)
 
     def index(self, name: str) -> int:

@@ -14,13 +14,13 @@ import numpy as np
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Console
 from .checkpoint import fingerprint, read_state, write_state
-from .setup import Posed
+from .setup import FitSetup
 
 _SHARE = 0.1
 """Of the time, for writing what is done."""
 
 
-class Found(NamedTuple):
+class BatchResults(NamedTuple):
     """Of each fit, in rows: where its search ended, and `done`, whether it was made."""
 
     z: np.ndarray
@@ -32,10 +32,10 @@ class Found(NamedTuple):
     done: np.ndarray
 
 
-class Batches:
+class FitBatches:
     """The fits of a problem of experiments that are all alike, each by itself; `most` iterations each."""
 
-    def __init__(self, posed: Posed, most: int, folder: str | os.PathLike[str] | None):
+    def __init__(self, posed: FitSetup, most: int, folder: str | os.PathLike[str] | None):
         self.posed, self.most, self.folder = posed, most, folder
         self.problem = posed.problem(dict.fromkeys(posed.estimated, 1.0))
         (group,) = self.problem.groups
@@ -46,7 +46,7 @@ class Batches:
         self.count, p = len(group.members), len(posed.start)
         rows = lambda *shape: np.full((self.count, *shape), np.nan)
         zeros = np.zeros(self.count, int)
-        self.found = Found(rows(p), rows(), rows(p, p), rows(p), zeros, zeros.copy(), np.zeros(self.count, bool))
+        self.found = BatchResults(rows(p), rows(), rows(p, p), rows(p), zeros, zeros.copy(), np.zeros(self.count, bool))
         self._next_write = -np.inf
 
     @functools.cached_property
@@ -57,7 +57,7 @@ class Batches:
     def restore(self) -> None:
         """Goes on from the folder; fits that were cut off are made again if they may now take more iterations."""
         rest, arrays = read_state(self.folder, self.of)
-        self.found = Found(**{name: arrays[name].copy() for name in Found._fields})
+        self.found = BatchResults(**{name: arrays[name].copy() for name in BatchResults._fields})
         if rest["most"] != self.most:
             self.found.done[self.found.code == lm.RUNNING] = False
 
@@ -82,7 +82,7 @@ class Batches:
         state = lm.fits_of_each(
             self._single, (jax.tree.map(lambda x: x[filled], self._data),), jnp.asarray(self.posed.start), self.most
         )
-        kept = {name: np.asarray(getattr(state, name))[: rows.size] for name in Found._fields[:-1]}
+        kept = {name: np.asarray(getattr(state, name))[: rows.size] for name in BatchResults._fields[:-1]}
         # All at once, so that Ctrl-C does not leave a row half filled.
         for name, values in (*kept.items(), ("done", True)):
             getattr(self.found, name)[rows] = values

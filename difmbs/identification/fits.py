@@ -10,11 +10,11 @@ import numpy as np
 from ..core.errors import ParameterError, did_you_mean
 from ..core.reprs import limited
 from ..search import levenberg_marquardt as lm
-from .fit_batches import Found
+from .fit_batches import BatchResults
 from .identifiability import RANK, analyse
 from .noise import at_bounds, taken_up
-from .problem import Problem
-from .setup import Posed
+from .problem import FitProblem
+from .setup import FitSetup
 from .uncertainty import covariance
 
 
@@ -110,7 +110,7 @@ class Fits:
         return said
 
 
-def collected(posed: Posed, problem: Problem, found: Found) -> Fits:
+def collected(posed: FitSetup, problem: FitProblem, found: BatchResults) -> Fits:
     values = np.asarray(jax.vmap(problem.scaling.values)(found.z))
     sound = found.done & np.all(np.isfinite(found.R), axis=(1, 2)) & np.isfinite(found.chi2)
     weights = [np.asarray(w).reshape(len(values), -1) for w in problem.groups[0].weights.values()]
@@ -140,7 +140,7 @@ def collected(posed: Posed, problem: Problem, found: Found) -> Fits:
     )
 
 
-def _parameters(posed: Posed) -> dict[str, Parameter]:
+def _parameters(posed: FitSetup) -> dict[str, Parameter]:
     entries: dict[str, dict[int, tuple[int, float, float]]] = {}
     for t in posed.unknowns.targets:
         found = entries.setdefault(".".join(t.path), {})
@@ -154,12 +154,12 @@ def _parameters(posed: Posed) -> dict[str, Parameter]:
     return result
 
 
-def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
+def _inside(problem: FitProblem, z: np.ndarray) -> np.ndarray:
     """Of each fit, whether no unknown is at a bound."""
     return np.all((z > np.asarray(problem.lower)) & (z < np.asarray(problem.upper)), axis=1)
 
 
-def _plain_errors(problem: Problem, R: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _plain_errors(problem: FitProblem, R: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Standard errors and ranks of all fits, where everything is determined and free."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(R, axis=1)
@@ -169,7 +169,7 @@ def _plain_errors(problem: Problem, R: np.ndarray, values: np.ndarray) -> tuple[
         return errors * np.stack([problem.scaling.slopes(v) for v in values]), np.sum(singular > RANK, axis=1)
 
 
-def _errors(posed: Posed, problem: Problem, found: Found, row: int, values: Any) -> tuple[np.ndarray, int]:
+def _errors(posed: FitSetup, problem: FitProblem, found: BatchResults, row: int, values: Any) -> tuple[np.ndarray, int]:
     """Standard errors and rank of one fit."""
     state = lm.begin(problem, found.z[row])._replace(R=found.R[row], g=found.g[row], chi2=found.chi2[row])
     slopes, free = problem.scaling.slopes(values), ~at_bounds(problem, state)

@@ -15,9 +15,9 @@ from ..core.units import si_of, unit_of
 from . import channel_units
 from .experiments import AbstractExperiment, Experiment
 from .noise import rows_of
-from .predictions import Motion
-from .problem import Group, Place
-from .setup import Posed
+from .predictions import MotionPrediction
+from .problem import ExperimentGroup, SampleRange
+from .setup import FitSetup
 from .time_scale import vibrations
 
 _FEWEST = 10
@@ -77,7 +77,10 @@ class Row:
 
 
 def rows(
-    experiments: Sequence[AbstractExperiment], groups: Sequence[Group], places: Sequence[Place], predictions: Any
+    experiments: Sequence[AbstractExperiment],
+    groups: Sequence[ExperimentGroup],
+    places: Sequence[SampleRange],
+    predictions: Any,
 ) -> list[Row]:
     found = []
     for place, predicted, measured, weights in rows_of(groups, places, predictions):
@@ -86,20 +89,20 @@ def rows(
     return found
 
 
-def before(posed: Posed, values: Any, thorough: bool = False) -> list[Hint]:
+def before(posed: FitSetup, values: Any, thorough: bool = False) -> list[Hint]:
     """What can be asked without a simulation; `thorough`: also where there is little reason to."""
     found = [hint for experiment in posed.experiments for hint in _of_noise(experiment)]
     for group in posed.groups:
         first = posed.experiments[group.members[0]]
-        if isinstance(first, Experiment) and isinstance(group.program, Motion) and (thorough or _odd(first)):
+        if isinstance(first, Experiment) and isinstance(group.program, MotionPrediction) and (thorough or _odd(first)):
             vibrating = about_start(group, values)
             found += [hint for m in group.members for hint in _of_times(posed.experiments[m], vibrating)]
     return found
 
 
-def about_start(group: Group, values: Any) -> np.ndarray:
+def about_start(group: ExperimentGroup, values: Any) -> np.ndarray:
     """The angular frequencies of the vibrations about the start of the first experiment of a group."""
-    assert isinstance(group.program, Motion)
+    assert isinstance(group.program, MotionPrediction)
     known: list[np.ndarray] = []
     t0 = group.program.t0
 
@@ -111,7 +114,7 @@ def about_start(group: Group, values: Any) -> np.ndarray:
     return known[0]
 
 
-def of_start(found: Iterable[Row], posed: Posed) -> list[Hint]:
+def of_start(found: Iterable[Row], posed: FitSetup) -> list[Hint]:
     """What the predictions of the start values make one ask: about inputs first, which explain all channels."""
     found = list(found)
     hints: list[Hint] = []
@@ -195,7 +198,7 @@ def _range(function: Any) -> str:
     return f"from {values.min():.4g} to {values.max():.4g}"
 
 
-def _of_units(row: Row, posed: Posed) -> Iterable[Hint]:
+def _of_units(row: Row, posed: FitSetup) -> Iterable[Hint]:
     ratio = row.ratio(_size)
     for (low, high), factor, asked in _OF_CHANNELS:
         if low <= ratio <= high:
@@ -204,7 +207,7 @@ def _of_units(row: Row, posed: Posed) -> Iterable[Hint]:
             yield Hint(row.experiment.name, row.channel, text)
 
 
-def _remedy(row: Row, posed: Posed, factor: float) -> str:
+def _remedy(row: Row, posed: FitSetup, factor: float) -> str:
     channel = row.experiment.channels[row.channel]
     scale = factor * channel.scale
     if channel.unit is not None:
@@ -216,7 +219,7 @@ def _remedy(row: Row, posed: Posed, factor: float) -> str:
     return f"the channel needs scale = {scale:.6g}{named}"
 
 
-def _of_offset(row: Row, posed: Posed) -> Iterable[Hint]:
+def _of_offset(row: Row, posed: FitSetup) -> Iterable[Hint]:
     if not isinstance(row.experiment, Experiment) or f"{row.channel}.bias" in posed.unknowns.names:
         return
     noise, bias = row.experiment.noise(row.channel), row.experiment.channels[row.channel].bias

@@ -20,18 +20,18 @@ from ..search.gradient_descent import descended
 from ..search.progress import Lines, Progress, Watch
 from ..simulation.arguments import check_system, check_whole, tolerances
 from ..system.system import System
-from .checkpoint import Stored, fingerprint, restored, store
+from .checkpoint import SearchCheckpoint, fingerprint, restored, store
 from .experiments import AbstractExperiment
 from .failures import why_not
 from .fit import Fit, Iteration
 from .hints import Hint, before, of_start, rows, texts
 from .identifiability import Identifiability, analyse
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
-from .predictions import Settings
-from .problem import LOSSES, Group, Place, Problem, flat
-from .segment_search import Joining
-from .setup import Posed, pose
-from .starts import Tried, best_start
+from .predictions import RunSettings
+from .problem import LOSSES, ExperimentGroup, FitProblem, SampleRange, flat
+from .segment_search import SegmentSearch
+from .setup import FitSetup, set_up_fit
+from .starts import TriedStarts, best_start
 from .uncertainty import Residuals, covariance, residuals_of
 
 _REACHABLE = 0.5
@@ -83,11 +83,13 @@ def identify(
     with silence(progress is False):
         posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
         lines = Lines(posed.unknowns.names, progress, watch=watch)
-        search = Search(posed, check_whole("max_iterations", max_iterations), lines, folder)
+        search = FitSearch(posed, check_whole("max_iterations", max_iterations), lines, folder)
         return search.run(starts, seed, optimizer, resume)
 
 
-def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss="linear", segments=1) -> Posed:
+def posed_problem(
+    system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss="linear", segments=1
+) -> FitSetup:
     check_system("identify", system)
     if isinstance(experiments, AbstractExperiment):
         experiments = [experiments]
@@ -95,23 +97,23 @@ def posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_ste
         raise ParameterError(f"experiments must be a list of mbs.Experiment, got {show(experiments)}.")
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
-    settings = Settings(dt, solver, *tolerances(system, rtol, atol), max_steps)
+    settings = RunSettings(dt, solver, *tolerances(system, rtol, atol), max_steps)
     # Who gives a solver or tolerances wants the steps that these make.
     chooses_steps = all(x is None for x in (dt, solver, rtol, atol))
-    return pose(system, experiments, unknowns, settings, loss, segments, chooses_steps)
+    return set_up_fit(system, experiments, unknowns, settings, loss, segments, chooses_steps)
 
 
 @dataclasses.dataclass
-class Search:
+class FitSearch:
     """A fit that is being made."""
 
-    posed: Posed
+    posed: FitSetup
     most: int
     lines: Lines
     folder: Any
     history: list[Iteration] = dataclasses.field(default_factory=list)
     begun: float = dataclasses.field(default_factory=time.perf_counter)
-    tried: Tried | None = None
+    tried: TriedStarts | None = None
     """What several starts led to."""
     last: Any = None
     """Problem, state and noise after the last iteration."""
@@ -134,7 +136,7 @@ class Search:
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
                 self.tried = stored.tried
                 if stored.stage is not None:
-                    joining = Joining.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
+                    joining = SegmentSearch.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
                 if int(state.code) == lm.TOO_MANY:
                     state = state._replace(code=np.asarray(lm.RUNNING))
                 problem = posed.problem(noise)
@@ -142,7 +144,7 @@ class Search:
                 z, self.tried = best_start(posed, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
             elif any(cuts is not None for cuts in posed.cuts):
-                joining = Joining.begin(posed, problem, z)
+                joining = SegmentSearch.begin(posed, problem, z)
             if joining is not None:
                 state, joining = self._joined(joining, noise)
             if optimizer is not None:
@@ -168,12 +170,14 @@ class Search:
         problem, state = posed.problem(kept.noise), kept.state
         code = lm.RUNNING if kept.stage is not None else int(state.code)
         if kept.stage is not None:
-            state = Joining.restored(posed, problem, state, kept.stage, kept.pieces).whole()
+            state = SegmentSearch.restored(posed, problem, state, kept.stage, kept.pieces).whole()
         status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
         fit = finished(posed, problem, state, status, kept.noise, kept.history)
         return dataclasses.replace(fit, tried=kept.tried)
 
-    def _joined(self, joining: Joining, noise: dict[str, float]) -> tuple[lm.State, Joining | None]:
+    def _joined(
+        self, joining: SegmentSearch, noise: dict[str, float]
+    ) -> tuple[lm.LeastSquaresState, SegmentSearch | None]:
         """The search from where the pieces of the motion have become one; their last stage if they have not."""
         problem = joining.shooting.problem
         try:
@@ -192,14 +196,14 @@ class Search:
                     joining = joining.next()
                 if self.folder is not None:
                     pieces = joining.numbers
-                    kept = Stored(joining.state, noise, tuple(self.history), joining.stage, pieces)
+                    kept = SearchCheckpoint(joining.state, noise, tuple(self.history), joining.stage, pieces)
                     store(self.folder, self.of, kept)
         except KeyboardInterrupt:
             self.last = problem, joining.whole(), noise
             raise
         return joining.whole()._replace(code=jnp.asarray(lm.TOO_MANY)), None
 
-    def _searched(self, problem: Problem, state: lm.State, free: Any, noise: dict[str, float]) -> Any:
+    def _searched(self, problem: FitProblem, state: lm.LeastSquaresState, free: Any, noise: dict[str, float]) -> Any:
         while True:
             while int(state.code) == lm.RUNNING:
                 previous, state = state, lm.one_iteration(problem, state, free)
@@ -211,7 +215,7 @@ class Search:
                     state = state._replace(code=np.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
                 if self.folder is not None:
-                    store(self.folder, self.of, Stored(state, noise, tuple(self.history), tried=self.tried))
+                    store(self.folder, self.of, SearchCheckpoint(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
                 if len(self.history) == 1 and self.tried is None:
                     self._ask(problem, state)
@@ -221,7 +225,7 @@ class Search:
             noise, problem = found, self.posed.problem(found)
             state = lm.begin(problem, state.z)
 
-    def _ask(self, problem: Problem, state: lm.State) -> None:
+    def _ask(self, problem: FitProblem, state: lm.LeastSquaresState) -> None:
         """Questions about the data after the first evaluation, if what is left is not what the unknowns can change."""
         if float(np.sum(np.asarray(state.g) ** 2)) < _REACHABLE * float(state.chi2):
             found = rows(self.posed.experiments, problem.groups, self.posed.places, state.predictions)
@@ -232,7 +236,7 @@ class Search:
     def _questions(hints: list[Hint]) -> list[str]:
         return [f"hint: {text}" for text in texts(hints)]
 
-    def _noted(self, problem: Problem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
+    def _noted(self, problem: FitProblem, z: Any, chi2: float, step: float, accepted: bool) -> Iteration:
         values = tuple(problem.scaling.values(np.asarray(z)).tolist())
         seconds = time.perf_counter() - self.begun
         line = Iteration(len(self.history), chi2, step, accepted, values, seconds)
@@ -240,7 +244,7 @@ class Search:
         return line
 
 
-def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
+def _check_start(posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState) -> None:
     if not np.isfinite(float(state.chi2)):
         raise SimulationError(why_not(posed, problem))
     lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(posed.unknowns.names)]
@@ -253,9 +257,9 @@ def _check_start(posed: Posed, problem: Problem, state: lm.State) -> None:
 
 
 def finished(
-    posed: Posed,
-    problem: Problem,
-    state: lm.State,
+    posed: FitSetup,
+    problem: FitProblem,
+    state: lm.LeastSquaresState,
     status: str,
     noise: dict[str, float],
     history: tuple[Iteration, ...],
@@ -289,7 +293,9 @@ def finished(
     )
 
 
-def _by_experiment(groups: tuple[Group, ...], places: tuple[Place, ...], predictions: Any, count: int) -> Any:
+def _by_experiment(
+    groups: tuple[ExperimentGroup, ...], places: tuple[SampleRange, ...], predictions: Any, count: int
+) -> Any:
     """Predictions by channel; NaN where a sensor shows what was before the motion."""
     found: tuple[dict[str, np.ndarray], ...] = tuple({} for _ in range(count))
     programs = {member: group.program for group in groups for member in group.members}
@@ -301,7 +307,7 @@ def _by_experiment(groups: tuple[Group, ...], places: tuple[Place, ...], predict
 
 
 def identifiable(
-    posed: Posed, problem: Problem, z: Any, R: np.ndarray, numbers: np.ndarray, slopes: np.ndarray
+    posed: FitSetup, problem: FitProblem, z: Any, R: np.ndarray, numbers: np.ndarray, slopes: np.ndarray
 ) -> Identifiability:
     here = None
 
@@ -315,7 +321,7 @@ def identifiable(
 
 
 @eqx.filter_jit
-def _predictions(problem: Problem, z: Any) -> Any:
+def _predictions(problem: FitProblem, z: Any) -> Any:
     return problem.predictions(z)
 
 
@@ -331,7 +337,9 @@ def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residua
     return tuple(found)
 
 
-def _validated(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> tuple[Any, Any]:
+def _validated(
+    posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
+) -> tuple[Any, Any]:
     if not posed.held_out:
         return (), np.zeros(0)
     groups = posed.weighted_validation(noise)
@@ -340,5 +348,5 @@ def _validated(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[s
 
 
 @eqx.filter_jit
-def _held_out(groups: tuple[Group, ...], values: Any) -> Any:
+def _held_out(groups: tuple[ExperimentGroup, ...], values: Any) -> Any:
     return jnp.concatenate([flat(group, group.predict(values)) for group in groups])

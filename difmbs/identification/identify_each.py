@@ -12,11 +12,11 @@ from ..search.progress import Console, Progress
 from ..simulation.arguments import check_whole
 from ..system.system import System
 from .experiments import AbstractExperiment
-from .fit_batches import Batches
+from .fit_batches import FitBatches
 from .fits import Fits, collected
 from .hints import before, texts
 from .identify import posed_problem
-from .setup import Posed, check_samples
+from .setup import FitSetup, check_samples
 
 _MOST_HINTS = 3
 """Questions about the data of many experiments are mostly the same one."""
@@ -56,14 +56,14 @@ def identify_each(
     console = Console(progress)
     for remark in (*posed.remarks, *texts(before(posed, jnp.asarray(posed.unknowns.start)))[:_MOST_HINTS]):
         console.say(remark)
-    batches = Batches(posed, check_whole("max_iterations", max_iterations), folder)
+    batches = FitBatches(posed, check_whole("max_iterations", max_iterations), folder)
     if resume:
         batches.restore()
     batches.run(console)
     return collected(posed, batches.problem, batches.found)
 
 
-def _check(posed: Posed) -> None:
+def _check(posed: FitSetup) -> None:
     if posed.validation:
         raise ParameterError("identify_each fits every experiment: none can be for validation.")
     if len(posed.groups) > 1:

@@ -15,33 +15,33 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..system.system import System
-from .predictions import Motion
-from .problem import LOSSES, AbstractProblem, Group, Problem, Scaling, differentiated, flat
-from .segments import Cuts, States, apart, measured_by, run_piece
+from .predictions import MotionPrediction
+from .problem import LOSSES, AbstractLeastSquares, ExperimentGroup, FitProblem, Scaling, differentiated, flat
+from .segments import Segmentation, SegmentState, apart, measured_by, run_piece
 
 
-class Assumed(NamedTuple):
+class SegmentStates(NamedTuple):
     """Of a group of experiments: the states at the begins of all pieces but the first, in which directions they may
     move (experiments, pieces, entries, directions), and what a gap in each entry counts."""
 
-    at: States
+    at: SegmentState
     basis: Any
     scale: Any
 
 
-class Series(eqx.Module):
+class SegmentedSeries(eqx.Module):
     """A group of experiments that is cut."""
 
-    group: Group
-    assumed: Assumed
-    cuts: Cuts = eqx.field(static=True)
+    group: ExperimentGroup
+    assumed: SegmentStates
+    cuts: Segmentation = eqx.field(static=True)
 
     def predict(self, values: Any, u: Any) -> Any:
         """The samples by channel, the gaps, and the states at the begins of the later pieces."""
         return self.group.each(values, self._one, self.assumed.at, self.assumed.basis, u)
 
-    def _one(self, system: System, loads: Any, sensors: Any, at: States, basis: Any, u: Any) -> Any:
-        motion, cuts = cast(Motion, self.group.program), self.cuts
+    def _one(self, system: System, loads: Any, sensors: Any, at: SegmentState, basis: Any, u: Any) -> Any:
+        motion, cuts = cast(MotionPrediction, self.group.program), self.cuts
         moved = jnp.einsum("kij,kj->ki", basis, u)
         nv = at.v.shape[1]
         first = system.initial_state()
@@ -49,7 +49,7 @@ class Series(eqx.Module):
         v = jnp.concatenate([first[1][None], at.v + moved[:, nv:]])
 
         def piece(begin, q, v):
-            start, states, read = run_piece(motion, cuts, system, begin, States(q, v))
+            start, states, read = run_piece(motion, cuts, system, begin, SegmentState(q, v))
             return start, states, measured_by(motion, read, sensors)
 
         starts, states, measured = jax.vmap(piece)(jnp.asarray(cuts.begins, q.dtype), q, v)
@@ -60,11 +60,11 @@ class Series(eqx.Module):
         return samples, gaps, later
 
 
-class Shooting(AbstractProblem):
+class MultipleShooting(AbstractLeastSquares):
     """A fit in pieces. Its z is that of the fit, and behind it u: by group, experiment, piece."""
 
-    problem: Problem
-    series: tuple[Series | None, ...]
+    problem: FitProblem
+    series: tuple[SegmentedSeries | None, ...]
     """By group; None for what is no time series."""
     weight: Any
     """Of gaps."""
@@ -74,11 +74,15 @@ class Shooting(AbstractProblem):
 
     @classmethod
     def of(
-        cls, problem: Problem, cuts: tuple[Cuts | None, ...], assumed: tuple[Assumed, ...], weight: float
-    ) -> "Shooting":
+        cls,
+        problem: FitProblem,
+        cuts: tuple[Segmentation | None, ...],
+        assumed: tuple[SegmentStates, ...],
+        weight: float,
+    ) -> "MultipleShooting":
         rest = iter(assumed)
         groups = zip(problem.groups, cuts, strict=True)
-        series = tuple(None if c is None else Series(group, next(rest), c) for group, c in groups)
+        series = tuple(None if c is None else SegmentedSeries(group, next(rest), c) for group, c in groups)
         more = sum(math.prod(_u_shape(s)) for s in series if s is not None)
         widened = lambda x, fill: jnp.concatenate([x, jnp.full(more, fill, x.dtype)])
         return cls(
@@ -128,7 +132,7 @@ class Shooting(AbstractProblem):
         touched = (column < 0)[None] | np.any(row[:, :, None] == column, axis=1)
         return jnp.where(touched, jacobian[:, color], 0), residuals, predictions
 
-    def states(self, predictions: Any) -> tuple[States, ...]:
+    def states(self, predictions: Any) -> tuple[SegmentState, ...]:
         """The states at the begins of pieces, from what `residuals` predicted."""
         place, found = self.problem.count, []
         for series in self.series:
@@ -139,7 +143,7 @@ class Shooting(AbstractProblem):
                     size = math.prod(shape)
                     parts.append(predictions[place : place + size].reshape(shape))
                     place += size
-                found.append(States(*parts))
+                found.append(SegmentState(*parts))
         return tuple(found)
 
     def _u(self, z: Any) -> list[Any]:
@@ -188,18 +192,18 @@ class Shooting(AbstractProblem):
         )
 
 
-def _u_shape(series: Series) -> tuple[int, int, int]:
+def _u_shape(series: SegmentedSeries) -> tuple[int, int, int]:
     members, pieces, _, directions = series.assumed.basis.shape
     return members, pieces, directions
 
 
-class Piece(AbstractProblem):
+class SegmentStart(AbstractLeastSquares):
     """The state at the begin of a piece of one experiment, from the data of this piece alone."""
 
-    group: Group
+    group: ExperimentGroup
     values: Any
     begin: Any
-    at: States
+    at: SegmentState
     basis: Any
     place: Any
     """Of its samples among all outputs, filled up to the same number for each piece."""
@@ -209,7 +213,7 @@ class Piece(AbstractProblem):
     scaling: Scaling
     lower: Any
     upper: Any
-    cuts: Cuts = eqx.field(static=True)
+    cuts: Segmentation = eqx.field(static=True)
     loss: str = eqx.field(static=True)
 
     @property
@@ -230,9 +234,9 @@ class Piece(AbstractProblem):
         return LOSSES[self.loss](jnp.concatenate(rows)), states
 
     def _one(self, system: System, loads: Any, sensors: Any, u: Any) -> Any:
-        motion, nv = cast(Motion, self.group.program), self.at.v.size
+        motion, nv = cast(MotionPrediction, self.group.program), self.at.v.size
         moved = self.basis @ u
-        at = States(system.retract(self.at.q, moved[:nv]), self.at.v + moved[nv:])
+        at = SegmentState(system.retract(self.at.q, moved[:nv]), self.at.v + moved[nv:])
         start, states, read = run_piece(motion, self.cuts, system, self.begin, at)
         samples = {name: x[self.place] for name, x in measured_by(motion, read, sensors).items()}
         return samples, jnp.concatenate([start.q, start.v, states.q[self.end], states.v[self.end]])

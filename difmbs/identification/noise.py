@@ -7,16 +7,16 @@ import numpy as np
 
 from ..search import levenberg_marquardt as lm
 from .identifiability import RANK
-from .problem import Group, Place, Problem
-from .setup import Posed
+from .problem import ExperimentGroup, FitProblem, SampleRange
+from .setup import FitSetup
 
 _NORMAL = 1.4826
 """The standard deviation of normally distributed numbers over the median of their sizes."""
 
 
 def rows_of(
-    groups: Sequence[Group], places: Sequence[Place], predictions: Any
-) -> Iterator[tuple[Place, Any, Any, Any]]:
+    groups: Sequence[ExperimentGroup], places: Sequence[SampleRange], predictions: Any
+) -> Iterator[tuple[SampleRange, Any, Any, Any]]:
     """By experiment and channel: predictions, measured numbers and weights."""
     members = {member: (group, row) for group in groups for row, member in enumerate(group.members)}
     for place in places:
@@ -26,7 +26,9 @@ def rows_of(
         yield place, predicted, measured, weights
 
 
-def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapping[str, float]) -> dict[str, float]:
+def estimated_noise(
+    posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
+) -> dict[str, float]:
     """The standard deviation of each channel for which none was given."""
     off: dict[str, list[tuple[float, np.ndarray]]] = {name: [] for name in noise}
     total = 0
@@ -41,7 +43,7 @@ def estimated_noise(posed: Posed, problem: Problem, state: lm.State, noise: Mapp
     return {n: max(size(rows) / np.sqrt(share), 1e-14 * noise[n]) for n, rows in off.items()}
 
 
-def taken_up(problem: Problem, state: lm.State, free: np.ndarray) -> tuple[int, float]:
+def taken_up(problem: FitProblem, state: lm.LeastSquaresState, free: np.ndarray) -> tuple[int, float]:
     """How many combinations of the unknowns are determined, and how many of these by samples instead of by what was
     known beforehand.
     """
@@ -56,7 +58,7 @@ def taken_up(problem: Problem, state: lm.State, free: np.ndarray) -> tuple[int, 
     return kept.size, float(kept.size - from_priors)
 
 
-def at_bounds(problem: Problem, state: lm.State) -> np.ndarray:
+def at_bounds(problem: FitProblem, state: lm.LeastSquaresState) -> np.ndarray:
     """Which unknowns are held at a bound."""
     z, gradient = np.asarray(state.z), np.asarray(state.R).T @ np.asarray(state.g)
     return ((z <= np.asarray(problem.lower)) & (gradient >= 0)) | ((z >= np.asarray(problem.upper)) & (gradient <= 0))

@@ -14,9 +14,9 @@ from .experiments import AbstractExperiment, Experiment
 from .failures import reason
 from .hints import about_start, before, of_start, rows, texts
 from .noise import rows_of
-from .predictions import Motion
-from .problem import Group, Place, flat
-from .setup import Posed
+from .predictions import MotionPrediction
+from .problem import ExperimentGroup, SampleRange, flat
+from .setup import FitSetup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Overview:
         yield from (f"hint: {hint}" for hint in self.hints)
 
 
-def overview(posed: Posed) -> Overview:
+def overview(posed: FitSetup) -> Overview:
     """Makes one simulation, unless the times are so far from the model's that it would take long."""
     values = jnp.asarray(posed.unknowns.start)
     hints, failures = before(posed, values, thorough=True), []
@@ -106,23 +106,23 @@ def overview(posed: Posed) -> Overview:
         failures.append("not simulated, because the times and the model do not fit together")
     known = (*posed.experiments, *posed.validation)
     times = tuple(_times(e) for e in known if isinstance(e, Experiment))
-    moving = [about_start(group, values) for group in posed.groups if isinstance(group.program, Motion)]
+    moving = [about_start(group, values) for group in posed.groups if isinstance(group.program, MotionPrediction)]
     all_rates = np.concatenate([*moving, np.zeros(0)]) / (2 * np.pi)
     vibrations = (float(all_rates.min()), float(all_rates.max())) if all_rates.size else None
     return Overview(times, tuple(extents), vibrations, tuple(failures), texts(hints))
 
 
-def _predicted(groups: tuple[Group, ...], values: Any) -> np.ndarray:
+def _predicted(groups: tuple[ExperimentGroup, ...], values: Any) -> np.ndarray:
     found = [np.asarray(_flat(group, values)) for group in groups]
     return np.concatenate([*found, np.zeros(0)])
 
 
-def _unknown(groups: tuple[Group, ...]) -> np.ndarray:
+def _unknown(groups: tuple[ExperimentGroup, ...]) -> np.ndarray:
     return np.full(sum(x.size for group in groups for x in group.measured.values()), np.nan)
 
 
 @eqx.filter_jit
-def _flat(group: Group, values: Any) -> Any:
+def _flat(group: ExperimentGroup, values: Any) -> Any:
     return flat(group, group.predict(values))
 
 
@@ -135,10 +135,10 @@ def _times(experiment: Experiment) -> Times:
 
 
 def _extents(
-    posed: Posed,
+    posed: FitSetup,
     experiments: tuple[AbstractExperiment, ...],
-    groups: tuple[Group, ...],
-    places: tuple[Place, ...],
+    groups: tuple[ExperimentGroup, ...],
+    places: tuple[SampleRange, ...],
     predictions: np.ndarray,
 ) -> list[Extent]:
     found = []
@@ -159,8 +159,8 @@ def _extents(
 
 def _failures(
     experiments: tuple[AbstractExperiment, ...],
-    groups: tuple[Group, ...],
-    places: tuple[Place, ...],
+    groups: tuple[ExperimentGroup, ...],
+    places: tuple[SampleRange, ...],
     predictions: np.ndarray,
     values: Any,
 ) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from ..analysis.modes import modes
 from ..analysis.statics import static_equilibrium
 from ..core.errors import ParameterError, SimulationError
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..dynamics.outputs import component_of
 from ..simulation.simulate import simulate
 from ..system.system import System
@@ -23,7 +23,7 @@ CHANNEL_PARAMETERS = ("gain", "bias", "delay")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """How time series are simulated: the arguments of `simulate` of these names."""
 
     dt: float | None
@@ -38,20 +38,22 @@ ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]
 
 
 @dataclasses.dataclass(frozen=True)
-class AbstractProgram(abc.ABC):
+class AbstractPrediction(abc.ABC):
     """The part of an experiment that is compiled: experiments with equal programs run side by side."""
 
     channels: tuple[ChannelSpec, ...]
 
     @abc.abstractmethod
-    def outputs(self, system: System, loads: Mapping[Path, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
+    def outputs(self, system: System, loads: Mapping[ParameterPath, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         """What is measured by each channel, before gain and bias."""
 
     @abc.abstractmethod
-    def raise_if_failed(self, system: System, loads: Mapping[Path, Any]) -> None:
+    def raise_if_failed(self, system: System, loads: Mapping[ParameterPath, Any]) -> None:
         """Of one experiment that cannot be predicted: raises the `SimulationError` that says why, if that is known."""
 
-    def predict(self, system: System, loads: Mapping[Path, Any], sensors: Mapping[Path, Any]) -> dict[str, Any]:
+    def predict(
+        self, system: System, loads: Mapping[ParameterPath, Any], sensors: Mapping[ParameterPath, Any]
+    ) -> dict[str, Any]:
         delays = {name: sensors[name, "delay"] for name, *_, span in self.channels if span is not None}
         outputs = self.outputs(system, loads, delays)
         return {n: sensors[n, "gain"] * x + sensors[n, "bias"] for n, x in outputs.items()}
@@ -62,12 +64,12 @@ class AbstractProgram(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True)
-class Motion(AbstractProgram):
+class MotionPrediction(AbstractPrediction):
     """A simulation with outputs at the times of the samples."""
 
     times: tuple[float, ...]
     t0: float
-    settings: Settings
+    settings: RunSettings
 
     def outputs(self, system, loads, delays):
         nodes = self._nodes()
@@ -92,7 +94,7 @@ class Motion(AbstractProgram):
             raise SimulationError(f"an event of the model ends the simulation at t = {time:.6g}.", "event", time)
 
     def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
-        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(Settings)}
+        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(RunSettings)}
         return simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw, **options)
 
     def counts(self, channel, shape):
@@ -120,7 +122,7 @@ class Motion(AbstractProgram):
 
 
 @dataclasses.dataclass(frozen=True)
-class Rest(AbstractProgram):
+class StaticPrediction(AbstractPrediction):
     """Equilibria, one for each case of load."""
 
     def outputs(self, system, loads, delays):
@@ -140,7 +142,7 @@ class Rest(AbstractProgram):
 
 
 @dataclasses.dataclass(frozen=True)
-class Vibration(AbstractProgram):
+class ModalPrediction(AbstractPrediction):
     """Natural vibrations about a state at rest."""
 
     numbers: tuple[int, ...]
@@ -156,7 +158,7 @@ class Vibration(AbstractProgram):
         modes(system, q=static_equilibrium(system).q if self.loaded else None, count=max(self.numbers) + 1)
 
 
-def _loaded(system: System, loads: Mapping[Path, Any]) -> System:
+def _loaded(system: System, loads: Mapping[ParameterPath, Any]) -> System:
     """The system in one case of load; each load has its numbers, and which entries of the parameter they are."""
     params: Any = system.params()
     known = {path: functools.reduce(lambda tree, key: tree[key], path, params) for path in loads}

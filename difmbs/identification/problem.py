@@ -10,24 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..search.unknowns import Target
 from ..system.system import System
-from .predictions import CHANNEL_PARAMETERS, AbstractProgram
+from .predictions import CHANNEL_PARAMETERS, AbstractPrediction
 
 
-class Group(eqx.Module):
+class ExperimentGroup(eqx.Module):
     """Experiments that run the same program, side by side: arrays have a leading axis of experiments."""
 
     system: System
-    given: dict[Path, Any]
+    given: dict[ParameterPath, Any]
     """Parameters that the experiments or the unknowns change, those of channels among them."""
-    loads: dict[Path, Any]
+    loads: dict[ParameterPath, Any]
     slots: tuple[Any, ...]
     measured: dict[str, Any]
     weights: dict[str, Any]
     """The reciprocal of the standard deviation; 0 where a sample does not count."""
-    program: AbstractProgram = eqx.field(static=True)
+    program: AbstractPrediction = eqx.field(static=True)
     targets: tuple[Target, ...] = eqx.field(static=True)
     members: tuple[int, ...] = eqx.field(static=True)
 
@@ -35,7 +35,7 @@ class Group(eqx.Module):
         """What each channel should have measured."""
         return self.each(values, self.program.predict)
 
-    def only(self, row: int) -> "Group":
+    def only(self, row: int) -> "ExperimentGroup":
         """One of the experiments by itself."""
         cut = lambda tree: jax.tree.map(lambda x: x[row : row + 1], tree)
         parts = dict(given=cut(self.given), loads=cut(self.loads), slots=cut(self.slots))
@@ -89,7 +89,7 @@ class Scaling(eqx.Module):
             return np.where(self.logarithmic, np.log(values), np.asarray(values) / self.scale)
 
 
-class AbstractProblem(eqx.Module):
+class AbstractLeastSquares(eqx.Module):
     """A sum of squares to be made least; `lower` and `upper` bound z."""
 
     scaling: eqx.AbstractVar[Scaling]
@@ -117,10 +117,10 @@ def differentiated(residuals: Callable[[Any], tuple[Any, Any]], z: Any) -> tuple
     return jacobian, found, predictions
 
 
-class Problem(AbstractProblem):
+class FitProblem(AbstractLeastSquares):
     """Residuals, weighted, of all experiments and of what is known beforehand."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ExperimentGroup, ...]
     scaling: Scaling
     lower: Any
     upper: Any
@@ -160,7 +160,7 @@ class Problem(AbstractProblem):
         return residuals
 
 
-def flat(group: Group, channels: Mapping[str, Any]) -> Any:
+def flat(group: ExperimentGroup, channels: Mapping[str, Any]) -> Any:
     rows = [channels[name].reshape(len(group.members), -1) for name, *_ in group.program.channels]
     return jnp.concatenate(rows, axis=1).reshape(-1)
 
@@ -186,7 +186,7 @@ LOSSES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class SampleRange:
     """Where the samples of one channel of one experiment are among all samples."""
 
     experiment: int

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..search import levenberg_marquardt as lm
 from ..simulation.arguments import difference_step
-from .problem import Problem
+from .problem import FitProblem
 from .uncertainty import covariance
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
     return values[0], values[1]
 
 
-def _end(fit: "Fit", problem: Problem, index: int, wanted: float, step: float) -> float:
+def _end(fit: "Fit", problem: FitProblem, index: int, wanted: float, step: float) -> float:
     """Where the root of the increase of chi^2 is `wanted`, which it nearly is after a step of the linearization."""
     best, lower, upper = (float(x[index]) for x in (fit.state.z, problem.lower, problem.upper))
     if not np.isfinite(step):
@@ -53,7 +53,7 @@ def _end(fit: "Fit", problem: Problem, index: int, wanted: float, step: float) -
     return np.nan
 
 
-def _held(problem: Problem, z: Any, index: int) -> lm.State:
+def _held(problem: FitProblem, z: Any, index: int) -> lm.LeastSquaresState:
     """The best of the others."""
     free = jnp.ones(z.size, bool).at[index].set(False)
     state = lm.begin(problem, z)
@@ -82,6 +82,6 @@ def start_predictions(fit: "Fit") -> Any:
 
 
 @eqx.filter_jit
-def _along(problem: Problem, z: Any, direction: Any) -> tuple[Any, Any]:
+def _along(problem: FitProblem, z: Any, direction: Any) -> tuple[Any, Any]:
     """The predictions, and their derivative along a direction."""
     return jax.jvp(problem.predictions, (z,), (direction,))

@@ -9,20 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
-from ..core.parameters import Path, key_name
+from ..core.parameters import ParameterPath, key_name
 from ..elements.piecewise import Piecewise
 from ..system.groups import Stack
 from ..system.structure import KINDS, Structure
 from ..system.system import System
 
 
-def with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) -> tuple[System, dict[Path, np.ndarray]]:
+def with_inputs(
+    where: str, system: System, inputs: Mapping[str, Piecewise]
+) -> tuple[System, dict[ParameterPath, np.ndarray]]:
     """The system with room for as many points as the inputs have, and their parameters.
 
     An input that is smooth makes the function of the model smooth.
     """
-    points: dict[Path, np.ndarray] = {}
-    smooth: dict[Path, bool] = {}
+    points: dict[ParameterPath, np.ndarray] = {}
+    smooth: dict[ParameterPath, bool] = {}
     for key, function in inputs.items():
         path = _path_of(where, system.structure, key)
         points[*path, "times"], points[*path, "values"] = np.asarray(function.times), np.asarray(function.values)
@@ -45,7 +47,7 @@ def with_inputs(where: str, system: System, inputs: Mapping[str, Piecewise]) -> 
     return System(system.gravity, tuple(tuple(leaves) for leaves in stacks), structure, system.on), points
 
 
-def _path_of(where: str, structure: Structure, key: str) -> Path:
+def _path_of(where: str, structure: Structure, key: str) -> ParameterPath:
     path = tuple(key.split("."))
     if (*path, "times") not in structure.homes:
         homes = structure.homes
@@ -57,14 +59,14 @@ def _path_of(where: str, structure: Structure, key: str) -> Path:
     return path
 
 
-def _together(structure: Structure, path: Path) -> list[Path]:
+def _together(structure: Structure, path: ParameterPath) -> list[ParameterPath]:
     """The parameters that are stored in the same array."""
     (part,) = structure.homes[path].parts
     homes = structure.homes.items()
     return [p for p, home in homes for s in home.parts if (s.stack, s.leaf) == (part.stack, part.leaf)]
 
 
-def _smoothed(where: str, structure: Structure, smooth: Mapping[Path, bool]) -> Structure:
+def _smoothed(where: str, structure: Structure, smooth: Mapping[ParameterPath, bool]) -> Structure:
     for path in (path for path, wanted in smooth.items() if wanted):
         others = [other[:-1] for other in _together(structure, (*path, "times"))]
         for other in others:
@@ -85,7 +87,7 @@ def _smoothed(where: str, structure: Structure, smooth: Mapping[Path, bool]) -> 
     return structure
 
 
-def _with_smooth(stack: Stack, fields: Path) -> Stack:
+def _with_smooth(stack: Stack, fields: ParameterPath) -> Stack:
     """The elements of a stack with a smooth function; `fields`: where it is in them."""
     shape = jax.tree.structure(Piecewise((0, 1), (0, 0), smooth=True))
 

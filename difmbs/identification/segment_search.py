@@ -11,10 +11,10 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from ..search import levenberg_marquardt as lm
-from .multiple_shooting import Assumed, Piece, Shooting
-from .problem import Group, Problem, Scaling
-from .segments import Cuts, States
-from .setup import Posed
+from .multiple_shooting import MultipleShooting, SegmentStart, SegmentStates
+from .problem import ExperimentGroup, FitProblem, Scaling
+from .segments import Segmentation, SegmentState
+from .setup import FitSetup
 
 _WEIGHTS = (0.01, 0.01, 0.1, 1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)
 """Of the gaps, stage by stage: at first they hardly count, in the end hardly anything else does."""
@@ -33,21 +33,21 @@ _LEAST_OF_GAPS = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
-class Joining:
+class SegmentSearch:
     """A fit in pieces: the problem of a stage, and where the search is in it."""
 
-    posed: Posed
-    shooting: Shooting
-    state: lm.State
+    posed: FitSetup
+    shooting: MultipleShooting
+    state: lm.LeastSquaresState
     stage: int
 
     @classmethod
-    def begin(cls, posed: Posed, problem: Problem, z: Any) -> "Joining":
+    def begin(cls, posed: FitSetup, problem: FitProblem, z: Any) -> "SegmentSearch":
         """The first stage."""
         return cls._following(posed, problem, z, 0)
 
     @classmethod
-    def _following(cls, posed: Posed, problem: Problem, z: Any, stage: int) -> "Joining":
+    def _following(cls, posed: FitSetup, problem: FitProblem, z: Any, stage: int) -> "SegmentSearch":
         """With the states of the pieces that their data suggest."""
         values = problem.scaling.values(z)
         cut = [(g, c) for g, c in zip(problem.groups, posed.cuts, strict=True) if c is not None]
@@ -55,9 +55,11 @@ class Joining:
         return cls._staged(posed, problem, z, assumed, stage)
 
     @classmethod
-    def _staged(cls, posed: Posed, problem: Problem, z: Any, assumed: tuple[Assumed, ...], stage: int) -> "Joining":
+    def _staged(
+        cls, posed: FitSetup, problem: FitProblem, z: Any, assumed: tuple[SegmentStates, ...], stage: int
+    ) -> "SegmentSearch":
         weight = _WEIGHTS[stage]
-        shooting = Shooting.of(problem, posed.cuts, assumed, weight)
+        shooting = MultipleShooting.of(problem, posed.cuts, assumed, weight)
         state = lm.begin(shooting, jnp.concatenate([z, jnp.zeros(shooting.lower.size - z.size, z.dtype)]))
         # Where gaps count much, damping in proportion to that would hold what moves all pieces together.
         return cls(posed, shooting, state._replace(damping=state.damping / max(weight, 1.0) ** 2), stage)
@@ -72,11 +74,11 @@ class Joining:
         step = np.asarray(self.state.trial) - np.asarray(self.state.z)
         return float(np.max(np.abs(step[: self.shooting.unknowns])))
 
-    def iterated(self) -> "Joining":
+    def iterated(self) -> "SegmentSearch":
         free = jnp.ones(self.state.z.size, bool)
         return dataclasses.replace(self, state=lm.one_iteration(self.shooting, self.state, free))
 
-    def finished(self, before: "Joining") -> bool:
+    def finished(self, before: "SegmentSearch") -> bool:
         """Whether this stage is, after an iteration."""
         state, previous = self.state, float(before.state.chi2)
         little = bool(state.accepted) and previous - float(state.chi2) <= _LITTLE * previous
@@ -86,7 +88,7 @@ class Joining:
     def last(self) -> bool:
         return self.stage == len(_WEIGHTS) - 1
 
-    def next(self) -> "Joining":
+    def next(self) -> "SegmentSearch":
         """The next stage: from the states that were found, along the constraints as they are there."""
         problem, z = self.shooting.problem, self.z
         if self.stage + 1 < _FOLLOWING:
@@ -94,17 +96,17 @@ class Joining:
         values = problem.scaling.values(z)
         series = [s for s in self.shooting.series if s is not None]
         assumed = [
-            Assumed(at, jnp.asarray(_all_directions(s.group, s.cuts, values, at)), s.assumed.scale)
+            SegmentStates(at, jnp.asarray(_all_directions(s.group, s.cuts, values, at)), s.assumed.scale)
             for s, at in zip(series, self.shooting.states(self.state.predictions), strict=True)
         ]
         return self._staged(self.posed, problem, z, tuple(assumed), self.stage + 1)
 
-    def whole(self, z: Any = None) -> lm.State:
+    def whole(self, z: Any = None) -> lm.LeastSquaresState:
         """The search for the motion as a whole, after the first evaluation."""
         problem, z = self.shooting.problem, self.z if z is None else z
         return lm.one_iteration(problem, lm.begin(problem, z), jnp.ones(z.size, bool))
 
-    def joined(self, whole: lm.State) -> bool:
+    def joined(self, whole: lm.LeastSquaresState) -> bool:
         """Whether the motion as a whole is about as good as its pieces, which cannot be worse than the best one."""
         weights = [w for g in self.shooting.problem.groups for w in g.weights.values()]
         samples = float(sum(np.sum(np.asarray(w) > 0) for w in weights))
@@ -127,20 +129,24 @@ class Joining:
         return tuple(jax.tree.leaves([s.assumed for s in self.shooting.series if s is not None]))
 
     @classmethod
-    def restored(cls, posed: Posed, problem: Problem, state: lm.State, stage: int, numbers: Any) -> "Joining":
+    def restored(
+        cls, posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, stage: int, numbers: Any
+    ) -> "SegmentSearch":
         rows = [numbers[i : i + 4] for i in range(0, len(numbers), 4)]
-        assumed = tuple(Assumed(States(q, v), basis, scale) for q, v, basis, scale in rows)
-        return cls(posed, Shooting.of(problem, posed.cuts, assumed, _WEIGHTS[stage]), state, stage)
+        assumed = tuple(SegmentStates(SegmentState(q, v), basis, scale) for q, v, basis, scale in rows)
+        return cls(posed, MultipleShooting.of(problem, posed.cuts, assumed, _WEIGHTS[stage]), state, stage)
 
 
-def _member(group: Group, number: int) -> Group:
+def _member(group: ExperimentGroup, number: int) -> ExperimentGroup:
     """One of the experiments as a group of its own."""
     one = lambda tree: jax.tree.map(lambda x: x[number][None], tree)
     names = ("given", "loads", "slots", "measured", "weights")
     return dataclasses.replace(group, members=(0,), **{name: one(getattr(group, name)) for name in names})
 
 
-def _followed(posed: Posed, problem: Problem, group: Group, cuts: Cuts, values: Any) -> Assumed:
+def _followed(
+    posed: FitSetup, problem: FitProblem, group: ExperimentGroup, cuts: Segmentation, values: Any
+) -> SegmentStates:
     """One piece after the other: from where the one before it ends, the state goes to where its own data want it.
 
     What no data tell is what the start values predict, angles make as many turns as they do in the motion, and errors
@@ -149,7 +155,7 @@ def _followed(posed: Posed, problem: Problem, group: Group, cuts: Cuts, values: 
     found, information, speeds = [], [], []
     for number in range(len(group.members)):
         member = _member(group, number)
-        at, basis = States(*(x[0] for x in _first_state(member, values))), None
+        at, basis = SegmentState(*(x[0] for x in _first_state(member, values))), None
         for k in range(cuts.pieces):
             directions = _directions(member, values, cuts.begins[k], at)
             # Where the first one begins is known.
@@ -174,10 +180,12 @@ def _followed(posed: Posed, problem: Problem, group: Group, cuts: Cuts, values: 
     shaped = lambda rows: jnp.asarray(np.array(rows)).reshape(len(group.members), cuts.pieces - 1, *rows[0].shape)
     q, v, basis = (shaped(column) for column in zip(*found, strict=True))
     told = np.sqrt(np.mean([np.diag(x) for x in information], axis=0))
-    return Assumed(States(q, v), basis, jnp.asarray(np.maximum(told, _least(group, cuts, np.array(speeds)))))
+    return SegmentStates(
+        SegmentState(q, v), basis, jnp.asarray(np.maximum(told, _least(group, cuts, np.array(speeds))))
+    )
 
 
-def _least(group: Group, cuts: Cuts, speeds: np.ndarray) -> np.ndarray:
+def _least(group: ExperimentGroup, cuts: Segmentation, speeds: np.ndarray) -> np.ndarray:
     """What gaps count where the data say nothing: compared with how far and how fast everything moves in a piece."""
     speed = np.sqrt(np.mean(speeds**2, axis=(0, 1)))
     samples = sum(x[0].size for x in group.measured.values()) / cuts.pieces
@@ -185,7 +193,9 @@ def _least(group: Group, cuts: Cuts, speeds: np.ndarray) -> np.ndarray:
     return _LEAST_OF_GAPS * np.sqrt(samples) / np.where(size > 0, size, 1)
 
 
-def _piece(loss: str, group: Group, cuts: Cuts, values: Any, k: int, at: States, basis: np.ndarray) -> Piece:
+def _piece(
+    loss: str, group: ExperimentGroup, cuts: Segmentation, values: Any, k: int, at: SegmentState, basis: np.ndarray
+) -> SegmentStart:
     mine = np.flatnonzero(np.asarray(cuts.piece) == k)
     most = int(np.bincount(cuts.piece).max())
     # All pieces run the same program: filled up with samples that do not count.
@@ -195,7 +205,7 @@ def _piece(loss: str, group: Group, cuts: Cuts, values: Any, k: int, at: States,
         n: jnp.where(real.reshape(-1, *(1 for _ in w.shape[2:])), w[0][rows], 0) for n, w in group.weights.items()
     }
     size = basis.shape[1]
-    return Piece(
+    return SegmentStart(
         group=group,
         values=values,
         begin=jnp.asarray(cuts.begins[k], at.q.dtype),
@@ -214,16 +224,16 @@ def _piece(loss: str, group: Group, cuts: Cuts, values: Any, k: int, at: States,
 
 
 @eqx.filter_jit
-def _first_state(group: Group, values: Any) -> Any:
+def _first_state(group: ExperimentGroup, values: Any) -> Any:
     return group.each(values, lambda system, *_: system.initial_state())
 
 
-def _two_states(x: Any, like: States) -> tuple[States, States]:
+def _two_states(x: Any, like: SegmentState) -> tuple[SegmentState, SegmentState]:
     nq, nv = like.q.size, like.v.size
-    return States(x[:nq], x[nq : nq + nv]), States(x[nq + nv : 2 * nq + nv], x[2 * nq + nv :])
+    return SegmentState(x[:nq], x[nq : nq + nv]), SegmentState(x[nq + nv : 2 * nq + nv], x[2 * nq + nv :])
 
 
-def _directions(group: Group, values: Any, begin: float, at: States) -> np.ndarray:
+def _directions(group: ExperimentGroup, values: Any, begin: float, at: SegmentState) -> np.ndarray:
     """In which positions and velocities may change without leaving the constraints, as columns at right angles."""
     on_position, on_velocity = (np.asarray(x[0]) for x in _constraint_rows(group, values, jnp.asarray(begin), at))
     blocks = [_null_space(on_position), _null_space(on_velocity)]
@@ -233,15 +243,15 @@ def _directions(group: Group, values: Any, begin: float, at: States) -> np.ndarr
     return result
 
 
-def _all_directions(group: Group, cuts: Cuts, values: Any, at: States) -> np.ndarray:
+def _all_directions(group: ExperimentGroup, cuts: Segmentation, values: Any, at: SegmentState) -> np.ndarray:
     """Those of each experiment at the begins of all pieces but the first."""
     members = [_member(group, number) for number in range(len(group.members))]
-    of_piece = lambda m, k: _directions(members[m], values, cuts.begins[k + 1], States(at.q[m, k], at.v[m, k]))
+    of_piece = lambda m, k: _directions(members[m], values, cuts.begins[k + 1], SegmentState(at.q[m, k], at.v[m, k]))
     return np.array([[of_piece(m, k) for k in range(cuts.pieces - 1)] for m in range(len(members))])
 
 
 @eqx.filter_jit
-def _constraint_rows(group: Group, values: Any, begin: Any, at: States) -> Any:
+def _constraint_rows(group: ExperimentGroup, values: Any, begin: Any, at: SegmentState) -> Any:
     """The derivatives of all constraints with respect to displacements, and with respect to velocities."""
 
     def rows(system, *_):

@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ParameterError
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..dynamics.outputs import Outputs, component_of
 from ..simulation.simulate import method_of
-from ..simulation.trajectory import travel
+from ..simulation.trajectory import solve_trajectory
 from ..solvers.one_step import AbstractOneStep, one_step
 from ..solvers.runge_kutta_4 import RungeKutta4
 from ..system.system import System
-from .predictions import Motion
+from .predictions import MotionPrediction
 
 
 @dataclasses.dataclass(frozen=True)
-class Cuts:
+class Segmentation:
     """Where a time series is cut.
 
     `begins` of the pieces [s]; `outputs`: the times since the begin of a piece at which any of them has a sample;
@@ -40,7 +40,7 @@ class Cuts:
         return len(self.begins)
 
 
-def cut(experiment: str, motion: Motion, segments: int) -> Cuts:
+def cut(experiment: str, motion: MotionPrediction, segments: int) -> Segmentation:
     """Cuts at samples, into pieces that last equally long as nearly as the samples allow."""
     times, t0 = np.asarray(motion.times), motion.t0
     # Two samples to a piece: with one, its state could follow any noise.
@@ -65,7 +65,7 @@ def cut(experiment: str, motion: Motion, segments: int) -> Cuts:
     unit = 1e-9 * np.min(np.diff(times))
     steps = np.round(np.concatenate([times - begins[piece], lasts - begins]) / unit)
     outputs, place = np.unique(steps, return_inverse=True)
-    return Cuts(
+    return Segmentation(
         tuple(begins.tolist()),
         tuple((outputs * unit).tolist()),
         tuple(place[times.size :].tolist()),
@@ -74,14 +74,16 @@ def cut(experiment: str, motion: Motion, segments: int) -> Cuts:
     )
 
 
-class States(NamedTuple):
+class SegmentState(NamedTuple):
     """Coordinates and velocity coordinates."""
 
     q: Any
     v: Any
 
 
-def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States) -> tuple[States, States, Any]:
+def run_piece(
+    motion: MotionPrediction, cuts: Segmentation, system: System, begin: Any, at: SegmentState
+) -> tuple[SegmentState, SegmentState, Any]:
     """A piece from a state that need not meet the constraints: the state that it starts from, those at all outputs, and
     a function that reads outputs by name."""
     settings = motion.settings
@@ -91,13 +93,13 @@ def run_piece(motion: Motion, cuts: Cuts, system: System, begin: Any, at: States
     step = Later(solver=solver, inner=one_step(solver, settings.rtol, settings.dt, settings.dt is None))
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
-    path = travel(method, system, begin, at.q, at.v).path
+    path = solve_trajectory(method, system, begin, at.q, at.v).path
     t = begin + jnp.asarray(cuts.outputs, at.q.dtype)
     read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, path.q, path.v)
-    return States(path.first_q, path.first_v), States(path.q, path.v), read
+    return SegmentState(path.first_q, path.first_v), SegmentState(path.q, path.v), read
 
 
-def measured_by(motion: Motion, read: Any, sensors: Mapping[Path, Any]) -> dict[str, Any]:
+def measured_by(motion: MotionPrediction, read: Any, sensors: Mapping[ParameterPath, Any]) -> dict[str, Any]:
     """What each channel would show at all outputs of a piece."""
     values = {output: read(output) for output in dict.fromkeys(output for _, output, *_ in motion.channels)}
     return {
@@ -106,7 +108,7 @@ def measured_by(motion: Motion, read: Any, sensors: Mapping[Path, Any]) -> dict[
     }
 
 
-def apart(system: System, a: States, b: States) -> Any:
+def apart(system: System, a: SegmentState, b: SegmentState) -> Any:
     """The displacement from a to b, in the sense of the velocity coordinates, and the difference of velocities."""
     zero = jnp.zeros_like(a.v)
     # dq/dt = T v. The columns of T are at right angles to what is no motion, such as the length of a quaternion.

@@ -9,38 +9,38 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ParameterError
-from ..core.parameters import Path, flatten
+from ..core.parameters import ParameterPath, flatten
 from ..search.unknowns import Target, Unknowns, changed, resolve
 from ..system.system import System
 from .channel_units import check_unit
 from .experiments import AbstractExperiment, StaticTest
-from .predictions import CHANNEL_PARAMETERS, AbstractProgram, Motion, Settings
-from .problem import Group, Place, Problem, Scaling
+from .predictions import CHANNEL_PARAMETERS, AbstractPrediction, MotionPrediction, RunSettings
+from .problem import ExperimentGroup, FitProblem, SampleRange, Scaling
 from .recorded_inputs import with_inputs
-from .segments import Cuts, cut
+from .segments import Segmentation, cut
 from .time_steps import with_steps
 
 
 @dataclasses.dataclass(frozen=True)
-class Posed:
+class FitSetup:
     """A fit before it is made. `experiments` are those that count, `validation` those that are only predicted."""
 
     system: System
-    params: dict[Path, np.ndarray]
+    params: dict[ParameterPath, np.ndarray]
     experiments: tuple[AbstractExperiment, ...]
     validation: tuple[AbstractExperiment, ...]
     unknowns: Unknowns
     scaling: Scaling
-    groups: tuple[Group, ...]
+    groups: tuple[ExperimentGroup, ...]
     """Without weights."""
-    places: tuple[Place, ...]
-    held_out: tuple[Group, ...]
-    held_out_places: tuple[Place, ...]
+    places: tuple[SampleRange, ...]
+    held_out: tuple[ExperimentGroup, ...]
+    held_out_places: tuple[SampleRange, ...]
     loss: str
     estimated: tuple[str, ...]
     """The channels whose noise is to be estimated."""
     segments: int
-    cuts: tuple[Cuts | None, ...]
+    cuts: tuple[Segmentation | None, ...]
     """Of each group, where its time series are cut."""
     remarks: tuple[str, ...] = ()
     """What was chosen for the user."""
@@ -51,11 +51,11 @@ class Posed:
         spread = {n: float(np.nanstd(np.concatenate([x.reshape(-1) for x in rows]))) for n, rows in data.items()}
         return {n: x if x > 0 else 1.0 for n, x in spread.items()}
 
-    def problem(self, noise: Mapping[str, float]) -> Problem:
+    def problem(self, noise: Mapping[str, float]) -> FitProblem:
         groups = tuple(_weighted(group, self.experiments, noise) for group in self.groups)
         unknowns, scaling = self.unknowns, self.scaling
         known = np.isfinite(unknowns.prior_deviation)
-        return Problem(
+        return FitProblem(
             groups=groups,
             scaling=scaling,
             lower=floats(scaling.inverse(unknowns.lower)),
@@ -66,7 +66,7 @@ class Posed:
             loss=self.loss,
         )
 
-    def weighted_validation(self, noise: Mapping[str, float]) -> tuple[Group, ...]:
+    def weighted_validation(self, noise: Mapping[str, float]) -> tuple[ExperimentGroup, ...]:
         """Where the noise of what is only predicted is not known either, it counts as 1."""
         named = {n: 1.0 for e in self.validation for n in e.channels} | dict(noise)
         return tuple(_weighted(group, self.validation, named) for group in self.held_out)
@@ -76,15 +76,15 @@ class Posed:
         return floats(self.scaling.inverse(self.unknowns.start))
 
 
-def pose(
+def set_up_fit(
     system: System,
     experiments: Sequence[AbstractExperiment],
     unknowns: Mapping[str, Any],
-    settings: Settings,
+    settings: RunSettings,
     loss: str,
     segments: int,
     chooses_steps: bool,
-) -> Posed:
+) -> FitSetup:
     fitted = tuple(e for e in experiments if not e.validation)
     held_out = tuple(e for e in experiments if e.validation)
     names = [e.name for e in experiments]
@@ -97,7 +97,7 @@ def pose(
     sensors = _sensors(experiments, params)
     found = resolve(unknowns, params | sensors, tuple(e.name for e in fitted))
     _check_outputs(system, experiments)
-    builder = _Builder(system, params, sensors, found, settings)
+    builder = _GroupBuilder(system, params, sensors, found, settings)
     start = jnp.asarray(floats(found.start))
     groups, places = builder.groups(fitted, found.targets)
     groups, remarks = with_steps(groups, fitted, start) if chooses_steps else (groups, ())
@@ -109,7 +109,7 @@ def pose(
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
     scaling = scaling_of(found)
-    posed = Posed(
+    posed = FitSetup(
         system,
         params | sensors,
         fitted,
@@ -130,7 +130,7 @@ def pose(
     return posed
 
 
-def check_samples(posed: Posed, experiments: Sequence[AbstractExperiment]) -> None:
+def check_samples(posed: FitSetup, experiments: Sequence[AbstractExperiment]) -> None:
     """Where the noise is not known, samples beyond those that determine the unknowns have to tell it."""
     samples = sum(int(np.sum(np.isfinite(x))) for e in experiments for x in e.data.values())
     unknowns = int(np.sum(~np.isfinite(posed.unknowns.prior_deviation)))
@@ -141,7 +141,9 @@ def check_samples(posed: Posed, experiments: Sequence[AbstractExperiment]) -> No
         )
 
 
-def _cuts(system: System, groups: Sequence[Group], experiments: Sequence[AbstractExperiment], segments: int) -> Any:
+def _cuts(
+    system: System, groups: Sequence[ExperimentGroup], experiments: Sequence[AbstractExperiment], segments: int
+) -> Any:
     if segments > 1 and system.structure.events:
         raise ParameterError(
             "the model has events, with which there can be no segments: what happened before a segment is not known. "
@@ -149,7 +151,7 @@ def _cuts(system: System, groups: Sequence[Group], experiments: Sequence[Abstrac
         )
     return tuple(
         cut(experiments[group.members[0]].name, group.program, segments)
-        if segments > 1 and isinstance(group.program, Motion)
+        if segments > 1 and isinstance(group.program, MotionPrediction)
         else None
         for group in groups
     )
@@ -164,9 +166,11 @@ def floats(x: Any) -> np.ndarray:
     return np.asarray(x, jnp.result_type(float))
 
 
-def _sensors(experiments: Sequence[AbstractExperiment], params: Mapping[Path, Any]) -> dict[Path, np.ndarray]:
+def _sensors(
+    experiments: Sequence[AbstractExperiment], params: Mapping[ParameterPath, Any]
+) -> dict[ParameterPath, np.ndarray]:
     """Gain, bias and delay of each channel, which may be unknowns like parameters of the model."""
-    found: dict[Path, np.ndarray] = {}
+    found: dict[ParameterPath, np.ndarray] = {}
     for channel in dict.fromkeys(n for e in experiments for n in e.channels):
         for parameter in CHANNEL_PARAMETERS:
             if (channel, parameter) in params:
@@ -202,16 +206,16 @@ def _check_outputs(system: System, experiments: Sequence[AbstractExperiment]) ->
                 raise ParameterError(f"experiment '{experiment.name}': channel '{name}': {error}") from None
 
 
-class _Builder:
+class _GroupBuilder:
     """From experiments to groups of those that run the same program."""
 
     def __init__(
         self,
         system: System,
-        params: Mapping[Path, np.ndarray],
-        sensors: Mapping[Path, np.ndarray],
+        params: Mapping[ParameterPath, np.ndarray],
+        sensors: Mapping[ParameterPath, np.ndarray],
         unknowns: Unknowns,
-        settings: Settings,
+        settings: RunSettings,
     ):
         self.system, self.unknowns, self.settings = system, unknowns, settings
         self.params, self.of_channels = {**params, **sensors}, set(sensors)
@@ -235,8 +239,8 @@ class _Builder:
 
     def groups(
         self, experiments: tuple[AbstractExperiment, ...], targets: tuple[Target, ...]
-    ) -> tuple[tuple[Group, ...], tuple[Place, ...]]:
-        alike: dict[Any, list[tuple[int, _Single]]] = {}
+    ) -> tuple[tuple[ExperimentGroup, ...], tuple[SampleRange, ...]]:
+        alike: dict[Any, list[tuple[int, _SingleExperiment]]] = {}
         for number, experiment in enumerate(experiments):
             single = self._single(number, experiment, targets)
             shapes = tuple((p, x.shape) for p, x in {**single.given, **single.loads}.items())
@@ -254,11 +258,11 @@ class _Builder:
                 for channel, *_ in group.program.channels:
                     shape = group.measured[channel].shape[1:]
                     size = int(np.prod(shape))
-                    places.append(Place(number, channel, slice(row, row + size), shape))
+                    places.append(SampleRange(number, channel, slice(row, row + size), shape))
                     row += size
         return tuple(groups), tuple(places)
 
-    def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> "_Single":
+    def _single(self, number: int, experiment: AbstractExperiment, targets: tuple[Target, ...]) -> "_SingleExperiment":
         where = f"experiment '{experiment.name}': "
         system, inputs = with_inputs(where, self.system, experiment.inputs)
         params = {**self.params, **inputs, **_of_channels(experiment), **self.unknowns.fixed}
@@ -279,7 +283,7 @@ class _Builder:
         slots = tuple(np.asarray([t.slots[number if len(t.slots) > 1 else 0]]) for t in mine)
         given = {path: x for path, x in given.items() if path not in foreign}
         loads = _loads(where, experiment, params | given) if isinstance(experiment, StaticTest) else {}
-        return _Single(
+        return _SingleExperiment(
             system,
             {path: np.asarray(x)[None] for path, x in given.items()},
             {path: x[None] for path, x in loads.items()},
@@ -301,7 +305,7 @@ class _Builder:
                     )
 
 
-def _of_channels(experiment: AbstractExperiment) -> dict[Path, np.ndarray]:
+def _of_channels(experiment: AbstractExperiment) -> dict[ParameterPath, np.ndarray]:
     return {
         (name, parameter): np.asarray(float(getattr(channel, parameter)))
         for name, channel in experiment.channels.items()
@@ -313,27 +317,29 @@ def _with_slots(target: Target, *slots: tuple[int, ...]) -> Target:
     return dataclasses.replace(target, slots=slots)
 
 
-class _Single(NamedTuple):
-    """One experiment as a group of its own, on the host; as in `Group`, arrays have an axis of experiments."""
+class _SingleExperiment(NamedTuple):
+    """One experiment as an `ExperimentGroup` of its own, on the host; arrays have an axis of experiments."""
 
     system: System
-    given: dict[Path, np.ndarray]
-    loads: dict[Path, np.ndarray]
+    given: dict[ParameterPath, np.ndarray]
+    loads: dict[ParameterPath, np.ndarray]
     slots: tuple[np.ndarray, ...]
     measured: dict[str, np.ndarray]
-    program: AbstractProgram
+    program: AbstractPrediction
     targets: tuple[Target, ...]
 
 
-def _joined(numbers: tuple[int, ...], singles: tuple[_Single, ...]) -> Group:
+def _joined(numbers: tuple[int, ...], singles: tuple[_SingleExperiment, ...]) -> ExperimentGroup:
     first = singles[0]
     arrays = [(s.given, s.loads, s.slots, s.measured) for s in singles]
     joined = jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *arrays)
     given, loads, slots, measured = joined
-    return Group(first.system, given, loads, slots, measured, {}, first.program, first.targets, numbers)
+    return ExperimentGroup(first.system, given, loads, slots, measured, {}, first.program, first.targets, numbers)
 
 
-def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: Mapping[str, float]) -> Group:
+def _weighted(
+    group: ExperimentGroup, experiments: tuple[AbstractExperiment, ...], noise: Mapping[str, float]
+) -> ExperimentGroup:
     weights: dict[str, list[np.ndarray]] = {name: [] for name, *_ in group.program.channels}
     for number in group.members:
         experiment = experiments[number]
@@ -346,7 +352,9 @@ def _weighted(group: Group, experiments: tuple[AbstractExperiment, ...], noise: 
     return dataclasses.replace(group, weights=stacked)
 
 
-def _loads(where: str, experiment: StaticTest, params: Mapping[Path, np.ndarray]) -> dict[Path, np.ndarray]:
+def _loads(
+    where: str, experiment: StaticTest, params: Mapping[ParameterPath, np.ndarray]
+) -> dict[ParameterPath, np.ndarray]:
     """The parameters that differ between cases, with an axis of cases: their numbers, and which entries they are."""
     cases = [changed({k: v[i] for k, v in experiment.loads.items()}, params, where) for i in range(experiment.cases)]
 

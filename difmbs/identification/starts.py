@@ -10,15 +10,15 @@ import numpy as np
 from ..core.errors import SimulationError
 from ..search import levenberg_marquardt as lm
 from ..search.unknowns import Unknowns
-from .problem import Problem, Scaling
-from .setup import Posed
+from .problem import FitProblem, Scaling
+from .setup import FitSetup
 
 _SPREAD = 10.0
 """Positive unknowns without bounds are looked for so many times above and below the start."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Tried:
+class TriedStarts:
     """The results of several starts, the best one first: the values of the unknowns before and after, and chi^2."""
 
     starts: np.ndarray
@@ -31,14 +31,14 @@ class Tried:
         return int(np.sum(self.chi2 <= self.chi2[0] * (1 + 1e-6) + 1e-12))
 
 
-def best_start(posed: Posed, problem: Problem, count: int, seed: int, most: int) -> tuple[Any, Tried]:
+def best_start(posed: FitSetup, problem: FitProblem, count: int, seed: int, most: int) -> tuple[Any, TriedStarts]:
     starts = jnp.asarray(drawn(posed.unknowns, posed.scaling, count, seed))
     state = lm.fits_from_each(problem, starts, most)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):
         raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
     values = lambda z: np.asarray(jax.vmap(problem.scaling.values)(z))[order]
-    return state.z[order[0]], Tried(values(starts), values(state.z), np.asarray(state.chi2)[order])
+    return state.z[order[0]], TriedStarts(values(starts), values(state.z), np.asarray(state.chi2)[order])
 
 
 def drawn(unknowns: Unknowns, scaling: Scaling, count: int, seed: int) -> np.ndarray:

@@ -23,7 +23,7 @@ _MOST_PARTS = 50
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class SuggestedStep:
     """A time step of `dt`: one of so many `parts` of the `sampling` of an input; `rate`: of the fastest vibration."""
 
     name: str
@@ -45,15 +45,15 @@ class Step:
         )
 
 
-def step_of(inputs: Mapping[str, Piecewise], t0: float, t1: float) -> Step | None:
+def step_of(inputs: Mapping[str, Piecewise], t0: float, t1: float) -> SuggestedStep | None:
     """The sampling of the inputs as a time step, if they are records."""
     found = {name: _sampling(function, t0, t1) for name, function in inputs.items()}
     known = {name: sampling for name, sampling in found.items() if sampling is not None}
     name = min(known, key=lambda n: known[n], default=None)
-    return None if name is None else Step(name, known[name], 1, None)
+    return None if name is None else SuggestedStep(name, known[name], 1, None)
 
 
-def refined(step: Step, rate: float | None) -> Step | None:
+def refined(step: SuggestedStep, rate: float | None) -> SuggestedStep | None:
     """A step that follows a vibration of that angular frequency, too; None if it would be far smaller."""
     parts = 1 if rate is None else max(1, int(np.ceil(step.sampling * rate / _TURN)))
     return dataclasses.replace(step, parts=parts, rate=rate) if parts <= _MOST_PARTS else None

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from .experiments import AbstractExperiment
-from .predictions import Motion
-from .problem import Group
-from .time_scale import Step, fastest, refined, step_of
+from .predictions import MotionPrediction
+from .problem import ExperimentGroup
+from .time_scale import SuggestedStep, fastest, refined, step_of
 
 
 def with_steps(
-    groups: Sequence[Group], experiments: Sequence[AbstractExperiment], values: Any
-) -> tuple[tuple[Group, ...], tuple[str, ...]]:
+    groups: Sequence[ExperimentGroup], experiments: Sequence[AbstractExperiment], values: Any
+) -> tuple[tuple[ExperimentGroup, ...], tuple[str, ...]]:
     """The groups with the sampling of their inputs as time step, and what was chosen, in words.
 
     Adaptive steps would begin anew at each of the points. `values` of the unknowns at the start.
@@ -22,8 +22,8 @@ def with_steps(
     found, remarks = [], []
     for group in groups:
         program = group.program
-        step = _step(group, program, experiments, values) if isinstance(program, Motion) else None
-        if step is not None and isinstance(program, Motion):
+        step = _step(group, program, experiments, values) if isinstance(program, MotionPrediction) else None
+        if step is not None and isinstance(program, MotionPrediction):
             settings = dataclasses.replace(program.settings, dt=step.dt)
             group = dataclasses.replace(group, program=dataclasses.replace(program, settings=settings))
             names = [experiments[member].name for member in group.members]
@@ -33,7 +33,9 @@ def with_steps(
     return tuple(found), tuple(remarks)
 
 
-def _step(group: Group, program: Motion, experiments: Sequence[AbstractExperiment], values: Any) -> Step | None:
+def _step(
+    group: ExperimentGroup, program: MotionPrediction, experiments: Sequence[AbstractExperiment], values: Any
+) -> SuggestedStep | None:
     steps = [step_of(experiments[m].inputs, program.t0, program.times[-1]) for m in group.members]
     known = [step for step in steps if step is not None]
     if len(known) < len(steps):

@@ -20,7 +20,7 @@ _PHASES = (
 )
 
 
-class _Watch:
+class _CompileWatch:
     """What is being compiled at the moment: since when, until when, and how many programs one inside the other."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _Watch:
             print("compiling ...", file=sys.stderr, flush=True)
 
 
-_WATCH = _Watch()
+_WATCH = _CompileWatch()
 
 
 def called() -> None:

@@ -20,7 +20,9 @@ Shapes = tuple[Any, ...]
 """Whatever has a shape and a dtype, for each array."""
 
 
-def late(function: Callable[..., Arrays], shapes: Shapes, derivative: Callable[..., Any], operands: Arrays) -> Arrays:
+def deferred(
+    function: Callable[..., Arrays], shapes: Shapes, derivative: Callable[..., Any], operands: Arrays
+) -> Arrays:
     """function(*operands), arrays of these shapes.
 
     `derivative(operands, moving, changes)`: the results, and their tangents (None: zero), from the tangents of the
@@ -30,7 +32,7 @@ def late(function: Callable[..., Arrays], shapes: Shapes, derivative: Callable[.
 
 
 @dataclasses.dataclass(frozen=True)
-class Linear:
+class LinearMap:
     """A linear map of some arrays to others, which depends on what is known, and its transpose.
 
     `forwards(known, x)`; `backwards(known, y)`, where None in y is zero. `sentence`: why there is no derivative with
@@ -85,7 +87,7 @@ def _call_batched(operands, axes, *, function, shapes, derivative):
         return jax.vmap(lambda x, dx: derivative(x, moving, dx), (list(axes), of_changes))(list(operands), changes)
 
     shapes = _many(shapes, _size(operands, axes))
-    results = late(jax.vmap(function, tuple(axes)), shapes, each, operands)
+    results = deferred(jax.vmap(function, tuple(axes)), shapes, each, operands)
     return results, [0] * len(results)
 
 
@@ -110,7 +112,7 @@ def _map_transposed(cotangents, *operands, linear, shapes, count):
 
     known, x = operands[:count], operands[count:]
     of_x = tuple(one.aval if ad.is_undefined_primal(one) else one for one in x)
-    flipped = Linear(forwards, backwards, linear.sentence)
+    flipped = LinearMap(forwards, backwards, linear.sentence)
     found = flipped(of_x, known, [cotangents[i] for i in given])
     wanted = [dx if ad.is_undefined_primal(one) else None for one, dx in zip(x, found, strict=True)]
     return [None] * count + wanted
@@ -121,7 +123,7 @@ def _map_batched(operands, axes, *, linear, shapes, count):
     known, x = operands[:count], operands[count:]
     x = [batching.bdim_at_front(*one, size) for one in zip(x, axes[count:], strict=True)]
     forwards, backwards = (jax.vmap(f, (tuple(axes[:count]), 0)) for f in (linear.forwards, linear.backwards))
-    results = Linear(forwards, backwards, linear.sentence)(_many(shapes, size), known, x)
+    results = LinearMap(forwards, backwards, linear.sentence)(_many(shapes, size), known, x)
     return results, [0] * len(results)
 
 

@@ -3,7 +3,7 @@
 JAX does this itself once it knows a folder. It gets one here, unless its user has given it one or wants none. What JAX
 would do with the files does not serve a folder that nobody looks after: it writes them in place, so that another
 process may read half of one, and so that one that was killed leaves half of one for good; and it limits their size only
-with a package that need not be there. So in this folder, and only here, the files are those of `Kept`.
+with a package that need not be there. So in this folder, and only here, the files are those of `ProgramCache`.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ _USUAL = 1.0
 _OFF = ("0", "off", "false", "no", "")
 
 
-class Kept:
+class ProgramCache:
     """Programs by their keys, for JAX: written elsewhere and then moved here, with a checksum; silent about failures,
     after which a program is compiled again."""
 
@@ -134,7 +134,7 @@ def switch_on() -> None:
 
     jaxs: Any = compilation_cache
     others = jaxs.get_file_cache
-    jaxs.get_file_cache = lambda path: (Kept(path), path) if path == str(place) else others(path)
+    jaxs.get_file_cache = lambda path: (ProgramCache(path), path) if path == str(place) else others(path)
     _CONFIG.update("jax_compilation_cache_dir", str(place))
     untold = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ
     if untold and _CONFIG.jax_persistent_cache_min_compile_time_secs == _USUAL:

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .deferred import Linear
+from .deferred import LinearMap
 
 
 def replaced(missing: Any, x: Any, by: Any) -> Any:
@@ -37,5 +37,5 @@ def _backwards(known, weights):
 
 
 _SENTENCE = "whether something is missing has no derivative."
-_UNMARKED = Linear(_without, _all, _SENTENCE)
-_MARKED = Linear(_forwards, _backwards, _SENTENCE)
+_UNMARKED = LinearMap(_without, _all, _SENTENCE)
+_MARKED = LinearMap(_forwards, _backwards, _SENTENCE)

@@ -8,13 +8,13 @@ import numpy as np
 
 from .block_sparse import Elimination
 
-Slots = dict[tuple[int, int], int]
+BlockNumbers = dict[tuple[int, int], int]
 """The number of the block in the row of one node and the column of another; of (a, a) it is a."""
 
 Nodes = Mapping[int, set[int]]
 
 
-def order_of(nodes: int, slots: Slots, after: Nodes | None = None, after_any: Nodes | None = None) -> np.ndarray:
+def order_of(nodes: int, slots: BlockNumbers, after: Nodes | None = None, after_any: Nodes | None = None) -> np.ndarray:
     """Nodes in an order with little fill-in: next is, of those that may be, the one with the fewest neighbours left.
 
     `after`: the nodes that have to be eliminated before a node; `after_any`: those of which one should be.
@@ -50,7 +50,7 @@ def order_of(nodes: int, slots: Slots, after: Nodes | None = None, after_any: No
     return np.asarray(order, int)
 
 
-def eliminate(nodes: int, slots: Slots, order: Any) -> Elimination:
+def eliminate(nodes: int, slots: BlockNumbers, order: Any) -> Elimination:
     """The steps of an elimination. `slots` are the blocks that may differ from zero, fill-in is numbered after them."""
     slots, neighbours = dict(slots), _neighbours(nodes, slots)
     first, first_update = [0], [0]
@@ -73,7 +73,7 @@ def eliminate(nodes: int, slots: Slots, order: Any) -> Elimination:
     )  # fmt: skip
 
 
-def _neighbours(nodes: int, slots: Slots) -> list[set[int]]:
+def _neighbours(nodes: int, slots: BlockNumbers) -> list[set[int]]:
     neighbours: list[set[int]] = [set() for _ in range(nodes)]
     for a, b in slots:
         if a != b:

@@ -10,34 +10,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ModelError, ParameterError
-from ..core.parameters import Path, Spec, key_name, show_error, specs_of
+from ..core.parameters import ParameterPath, Spec, key_name, show_error, specs_of
 from ..dynamics.constraint_analysis import couple
 from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractConnector, AbstractConstraint, AbstractField
 from ..elements.event import Event
 from ..jaxtools.compile_messages import called
 from ..linalg.index import Index
-from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup, Slot, Stack
-from ..system.structure import KINDS, Element, Home, Part, Stored, Structure
+from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, GroupMarker, SensorGroup, Stack
+from ..system.structure import KINDS, InstanceRange, NamedElement, ParameterLocation, StoredRows, Structure
 from ..system.system import System
-from .markers import Place, of_instances
+from .markers import MarkerRef, of_instances
 from .planar_checks import check_planes
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
+class AddedElement:
     """One `Model.add`: the element, its initial values if a body, the places of each of its markers if a connector."""
 
     name: str
     element: Any
     initial: dict[str, Any]
-    places: tuple[tuple[Place, ...], ...]
+    places: tuple[tuple[MarkerRef, ...], ...]
     count: int
     single: bool
     active: bool
 
 
-def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
+def assemble(records: tuple[AddedElement, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
     """The system of some records."""
     called()
     records = _all_measured(records, gravity)
@@ -50,12 +50,12 @@ def assemble(records: tuple[Record, ...], sensors: dict[str, Any], gravity: Any,
     return couple(system, redundant)
 
 
-def preliminary(records: tuple[Record, ...], gravity: Any) -> System:
+def preliminary(records: tuple[AddedElement, ...], gravity: Any) -> System:
     """The system without its sensors and without any check, in which constraints have no equations yet."""
     return _build(_all_measured(records, gravity), {}, gravity)
 
 
-def _all_measured(records: tuple[Record, ...], gravity: Any) -> tuple[Record, ...]:
+def _all_measured(records: tuple[AddedElement, ...], gravity: Any) -> tuple[AddedElement, ...]:
     """The records with parameters that are to be measured read off the initial state."""
     if not any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
         return records
@@ -66,7 +66,7 @@ def _all_measured(records: tuple[Record, ...], gravity: Any) -> tuple[Record, ..
 class _Leaf(NamedTuple):
     """An array of an element: its name in the parameter tree, and whether all instances share it."""
 
-    name: Path
+    name: ParameterPath
     value: Any
     shared: bool
     spec: Spec
@@ -79,7 +79,7 @@ class _Leaf(NamedTuple):
         return self.value.shape if self.shared else self.value.shape[1:]
 
 
-class _Group:
+class _GrowingGroup:
     """A growing group: the rows of its stored leaves, and which instance uses which row."""
 
     def __init__(self, kind: str, number: int, structure: Any, treedef: Any):
@@ -88,7 +88,7 @@ class _Group:
         self.count = 0
         self.columns: list[list[Any]] = [[] for _ in range(treedef.num_leaves)]
         self.sizes = [0] * treedef.num_leaves
-        self.shared: dict[tuple[int, Path], int] = {}
+        self.shared: dict[tuple[int, ParameterPath], int] = {}
         self.rows: list[list[np.ndarray]] = [[] for _ in range(treedef.num_leaves)]
         self.markers: list[list[np.ndarray]] = []
 
@@ -110,21 +110,21 @@ class _Group:
     def stack(self) -> Stack:
         return Stack(self.structure, self.treedef, tuple(Index(np.concatenate(r)) for r in self.rows))
 
-    def slots(self, slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    def slots(self, slots: tuple[GroupMarker, ...]) -> tuple[GroupMarker, ...]:
         return tuple(
             dataclasses.replace(slot, rows=Index(np.concatenate(rows)))
             for slot, rows in zip(slots, self.markers, strict=True)
         )
 
 
-_Kept = tuple[_Group, int, Index, Index | None]
+_Kept = tuple[_GrowingGroup, int, Index, Index | None]
 """Where a parameter is: the group, which of its leaves, the rows, and their positions unless they are shared."""
 
 
 def _build(records, sensors, gravity) -> System:
     events = [record for record in records if isinstance(record.element, Event)]
     switched = dict.fromkeys(name for record in events for name, _ in record.element.switch)
-    builder = _Builder({name: number for number, name in enumerate(switched)})
+    builder = _SystemBuilder({name: number for number, name in enumerate(switched)})
     for record in records:
         if isinstance(record.element, AbstractBody):
             builder.add_body(record)
@@ -141,28 +141,28 @@ def _build(records, sensors, gravity) -> System:
     return builder.finish(gravity, tuple(starts[name] for name in switched))
 
 
-class _Builder:
+class _SystemBuilder:
     def __init__(self, switches: dict[str, int]) -> None:
         self.switches = switches
-        self.groups: dict[str, dict[Any, _Group]] = {kind: {} for kind in KINDS}
-        self.elements: dict[str, Element] = {}
+        self.groups: dict[str, dict[Any, _GrowingGroup]] = {kind: {} for kind in KINDS}
+        self.elements: dict[str, NamedElement] = {}
         self.readings: dict[str, Any] = {}
-        self.stored: dict[Path, list[_Kept]] = {}
-        self.leaves: dict[Path, _Leaf] = {}
+        self.stored: dict[ParameterPath, list[_Kept]] = {}
+        self.leaves: dict[ParameterPath, _Leaf] = {}
 
-    def add_body(self, record: Record) -> None:
+    def add_body(self, record: AddedElement) -> None:
         tree = {
             "element": _described(record.name, record.element, specs_of(record.element)),
             "initial": _described(record.name, record.initial, dict(record.element.initial)),
         }
         part = self._add("bodies", tree, type(record.element), np.arange(record.count))
-        self.elements[record.name] = Element("bodies", record.single, record.count, (part,))
+        self.elements[record.name] = NamedElement("bodies", record.single, record.count, (part,))
 
-    def add_connector(self, record: Record) -> None:
+    def add_connector(self, record: AddedElement) -> None:
         kind = "constraints" if isinstance(record.element, AbstractConstraint) else "forces"
         law = _described(record.name, record.element, specs_of(record.element))
         points = [_points(record.name, f"marker{i}", side) for i, side in enumerate(record.places)]
-        parts: list[Part] = []
+        parts: list[InstanceRange] = []
         done, passed = 0, [0] * len(points)
         for segment in _segments(record):
             positions = done + np.arange(len(segment[0]))
@@ -176,9 +176,9 @@ class _Builder:
             part = self._add(kind, tree, (slots, *self._switch(record)), positions, elsewhere, self._rows(segment))
             parts.append(part)
             done += len(positions)
-        self.elements[record.name] = Element(kind, record.single, record.count, _merged(parts))
+        self.elements[record.name] = NamedElement(kind, record.single, record.count, _merged(parts))
 
-    def add_field(self, record: Record) -> None:
+    def add_field(self, record: AddedElement) -> None:
         """A field is a group of its own, with one slot for each run of markers of one kind."""
         (side,), (port,) = record.places, record.element.ports
         tree = {"element": _described(record.name, record.element, specs_of(record.element))}
@@ -189,15 +189,15 @@ class _Builder:
         part = self._add(
             "fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side)
         )
-        self.elements[record.name] = Element("fields", True, sum(map(len, side)), (part,))
+        self.elements[record.name] = NamedElement("fields", True, sum(map(len, side)), (part,))
 
-    def add_event(self, record: Record) -> None:
+    def add_event(self, record: AddedElement) -> None:
         tree = {"element": _described(record.name, record.element, specs_of(record.element))}
         switches = tuple((self.switches[name], on) for name, on in record.element.switch)
         part = self._add("events", tree, (record.name, switches), np.arange(1))
-        self.elements[record.name] = Element("events", True, 1, (part,))
+        self.elements[record.name] = NamedElement("events", True, 1, (part,))
 
-    def _switch(self, record: Record) -> tuple[bool, int | None]:
+    def _switch(self, record: AddedElement) -> tuple[bool, int | None]:
         """Whether the connector is ever active, and the number of its switch."""
         number = self.switches.get(record.name)
         return record.active or number is not None, number
@@ -216,7 +216,7 @@ class _Builder:
         signature, rows = (slots, sensor, name, single), self._rows((place,))
         self.readings[name] = self._add("sensors", tree, signature, np.arange(len(place)), {}, rows).group
 
-    def _add(self, kind, tree, signature, positions, elsewhere=None, rows=()) -> Part:
+    def _add(self, kind, tree, signature, positions, elsewhere=None, rows=()) -> InstanceRange:
         """Adds instances to the group of their like. `elsewhere`: positions in leaves that count differently."""
         group = self._group(kind, tree, signature)
         leaves = [leaf for leaf in jax.tree.leaves(tree, is_leaf=_is_leaf) if _is_leaf(leaf)]
@@ -230,9 +230,9 @@ class _Builder:
         group.markers = group.markers or [[] for _ in rows]
         for column, new in zip(group.markers, rows, strict=True):
             column.append(new)
-        return Part(group.number, Index(first + np.arange(len(positions))), Index(positions))
+        return InstanceRange(group.number, Index(first + np.arange(len(positions))), Index(positions))
 
-    def _group(self, kind: str, tree: Any, signature: Any) -> _Group:
+    def _group(self, kind: str, tree: Any, signature: Any) -> _GrowingGroup:
         arrays, static = eqx.partition(tree, _is_leaf, is_leaf=_is_leaf)
         leaves, treedef = jax.tree.flatten(arrays, is_leaf=_is_leaf)
         rest, rest_treedef = jax.tree.flatten(static)
@@ -240,14 +240,14 @@ class _Builder:
         key = (signature, shapes, treedef, tuple(rest), rest_treedef)
         groups = self.groups[kind]
         if key not in groups:
-            groups[key] = _Group(kind, len(groups), static, treedef)
+            groups[key] = _GrowingGroup(kind, len(groups), static, treedef)
         return groups[key]
 
-    def _slot(self, place: Place, port: Any) -> Slot:
+    def _slot(self, place: MarkerRef, port: Any) -> GroupMarker:
         """The slot without its rows: what must agree within a group."""
-        return Slot(self.elements[place.body].parts[0].group, Index([]), port, place.coordinate)
+        return GroupMarker(self.elements[place.body].parts[0].group, Index([]), port, place.coordinate)
 
-    def _rows(self, segment: tuple[Place, ...]) -> list[np.ndarray]:
+    def _rows(self, segment: tuple[MarkerRef, ...]) -> list[np.ndarray]:
         return [self.elements[p.body].parts[0].instances.rows[p.rows] for p in segment]
 
     def _connector_groups(self, kind: str) -> tuple[ConnectorGroup, ...]:
@@ -260,14 +260,16 @@ class _Builder:
         groups = [group for kind in KINDS for group in self.groups[kind].values()]
         numbers = {id(group): n for n, group in enumerate(groups)}
         homes = {
-            path: Home(
+            path: ParameterLocation(
                 self.leaves[path].value.shape,
                 self.leaves[path].spec,
-                tuple(Stored(numbers[id(g)], leaf, rows, where) for g, leaf, rows, where in _together(parts)),
+                tuple(StoredRows(numbers[id(g)], leaf, rows, where) for g, leaf, rows, where in _together(parts)),
             )
             for path, parts in self.stored.items()
         }
-        homes["gravity", "acceleration"] = Home((3,), Spec((3,), "m/s^2"), (Stored(len(groups), 0, Index([0]), None),))
+        homes["gravity", "acceleration"] = ParameterLocation(
+            (3,), Spec((3,), "m/s^2"), (StoredRows(len(groups), 0, Index([0]), None),)
+        )
         structure = Structure(
             tuple(_body_groups(self.groups["bodies"])),
             self._connector_groups("forces"),
@@ -289,7 +291,7 @@ class _Builder:
         return system
 
 
-def _body_groups(groups: dict[Any, _Group]) -> Iterator[BodyGroup]:
+def _body_groups(groups: dict[Any, _GrowingGroup]) -> Iterator[BodyGroup]:
     first_q = first_v = 0
     for (kind, *_), group in groups.items():
         yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
@@ -309,13 +311,13 @@ def _together(parts: list[_Kept]) -> Iterator[_Kept]:
         yield group, leaf, rows, where
 
 
-def _merged(parts: list[Part]) -> tuple[Part, ...]:
+def _merged(parts: list[InstanceRange]) -> tuple[InstanceRange, ...]:
     """One part for each group."""
-    groups: dict[int, list[Part]] = {}
+    groups: dict[int, list[InstanceRange]] = {}
     for part in parts:
         groups.setdefault(part.group, []).append(part)
     return tuple(
-        Part(
+        InstanceRange(
             group,
             Index(np.concatenate([p.instances.rows for p in same])),
             Index(np.concatenate([p.positions.rows for p in same])),
@@ -341,7 +343,7 @@ def _described(name: str, tree: Any, specs: dict[str, Spec]) -> Any:
     return jax.tree_util.tree_map_with_path(describe, tree)
 
 
-def _points(name: str, marker: str, side: tuple[Place, ...]) -> _Leaf | None:
+def _points(name: str, marker: str, side: tuple[MarkerRef, ...]) -> _Leaf | None:
     """The points of one side of a connector, one after the other; shared where one point serves all instances."""
     points = [place.points for place in side if place.points is not None]
     if not points:
@@ -351,7 +353,7 @@ def _points(name: str, marker: str, side: tuple[Place, ...]) -> _Leaf | None:
     return _Leaf((name, marker), value, shared, Spec((3,), "m"))
 
 
-def _segments(record: Record) -> Iterator[tuple[Place, ...]]:
+def _segments(record: AddedElement) -> Iterator[tuple[MarkerRef, ...]]:
     """Runs of instances whose markers are all of one place each."""
     sides = [
         [place.repeated(record.count) if len(side) == 1 and len(place) == 1 else place for place in side]
@@ -384,7 +386,7 @@ def _check_precision(system: System) -> None:
                 raise ParameterError(f"'{path[0]}': {'.'.join(path[1:])} is too large for {stored.dtype}.")
 
 
-def _measured(system: System, record: Record) -> Record:
+def _measured(system: System, record: AddedElement) -> AddedElement:
     """The record with parameters that were left at None measured in the initial state."""
     missing = [field for field in record.element.measured if getattr(record.element, field) is None]
     if not missing:
@@ -405,7 +407,7 @@ def _measure(local: Any) -> dict[str, Any]:
     return local.each(lambda x: x.law.measure(x.config()))
 
 
-def _try_out(system: System, record: Record) -> None:
+def _try_out(system: System, record: AddedElement) -> None:
     """Evaluates user functions once, and what a law checks itself, so that what is wrong is said here and by name."""
     element = record.element
     functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))

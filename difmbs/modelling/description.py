@@ -16,8 +16,8 @@ from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractField
 from ..elements.piecewise import Piecewise
 from ..elements.sensors import Output
-from .assembly import Record, preliminary
-from .markers import GROUND, Place
+from .assembly import AddedElement, preliminary
+from .markers import GROUND, MarkerRef
 
 _MOST_ROWS = 60
 _MOST_NUMBERS = 6
@@ -46,7 +46,7 @@ class Description:
 
 
 def describe(
-    records: Mapping[str, Record], sensors: Mapping[str, Any], gravity: Any, names: tuple[str, ...]
+    records: Mapping[str, AddedElement], sensors: Mapping[str, Any], gravity: Any, names: tuple[str, ...]
 ) -> Description:
     """The records and sensors of these names, or all of them."""
     known = [name for name in (*records, *sensors) if name != GROUND]
@@ -65,7 +65,7 @@ def describe(
     return Description(tuple(elements), (*field, *parameters), (*read, *outputs))
 
 
-def _kind(record: Record) -> str:
+def _kind(record: AddedElement) -> str:
     """The class, how many there are, and what is not a number and not left at its default."""
     element, said = record.element, []
     for field in dataclasses.fields(element):
@@ -81,7 +81,7 @@ def _name(value: Any) -> str:
     return getattr(value, "__name__", type(value).__name__) if callable(value) else show(value)
 
 
-def _side(side: tuple[Place, ...]) -> str:
+def _side(side: tuple[MarkerRef, ...]) -> str:
     """The markers of one side of a connector."""
     if len(side) > 3:
         bodies = list(dict.fromkeys(place.body for place in side))
@@ -90,7 +90,7 @@ def _side(side: tuple[Place, ...]) -> str:
     return " and ".join(map(_place, side))
 
 
-def _place(place: Place) -> str:
+def _place(place: MarkerRef) -> str:
     said = place.body
     if len(place) != 1:
         said = f"{len(place)} of {said}"
@@ -113,7 +113,7 @@ def _sensor(quantity: Any) -> tuple[str, str]:
     return "function, a sensor", ""
 
 
-def _parameters(record: Record) -> Iterator[Row]:
+def _parameters(record: AddedElement) -> Iterator[Row]:
     fields = [field.name for field in dataclasses.fields(record.element)]
     yield from _of_fields(record, {field: getattr(record.element, field) for field in fields}, specs_of(record.element))
     if record.initial:
@@ -121,7 +121,7 @@ def _parameters(record: Record) -> Iterator[Row]:
     yield from _points(record)
 
 
-def _of_fields(record: Record, values: Mapping[str, Any], specs: Mapping[str, Spec]) -> Iterator[Row]:
+def _of_fields(record: AddedElement, values: Mapping[str, Any], specs: Mapping[str, Spec]) -> Iterator[Row]:
     for field, value in values.items():
         leaves = {path: leaf for path, leaf in flatten({field: value}).items() if eqx.is_array(leaf)}
         if not leaves and field in specs:
@@ -133,7 +133,7 @@ def _of_fields(record: Record, values: Mapping[str, Any], specs: Mapping[str, Sp
             yield f"{record.name}.{'.'.join(path)}", _value(leaf, spec), _unit(spec)
 
 
-def _points(record: Record) -> Iterator[Row]:
+def _points(record: AddedElement) -> Iterator[Row]:
     sides = record.places
     if isinstance(record.element, AbstractField):
         # Each place of its only side has points of its own.
@@ -152,7 +152,7 @@ def _of_sensor(name: str, quantity: Any) -> Iterator[Row]:
         yield f"{name}.marker0", _value(points[0] if len(points) == 1 else points, Spec((3,))), "m"
 
 
-def _left_out(record: Record, field: str, value: Any) -> str:
+def _left_out(record: AddedElement, field: str, value: Any) -> str:
     """What stands for numbers that are not given."""
     if value is not None:
         return f"function {_name(value)}"
@@ -175,7 +175,7 @@ def _value(value: Any, spec: Spec) -> str:
     return f"{' x '.join(map(str, numbers.shape))} numbers from {np.min(numbers):.6g} to {np.max(numbers):.6g}"
 
 
-def _variables(records: tuple[Record, ...], gravity: Any, names: list[str]) -> dict[str, list[str]]:
+def _variables(records: tuple[AddedElement, ...], gravity: Any, names: list[str]) -> dict[str, list[str]]:
     """The output variables of elements; none, where the model cannot be put together yet or a user function fails."""
     if not any(isinstance(record.element, AbstractBody) and record.name != GROUND for record in records):
         return {}

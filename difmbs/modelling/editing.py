@@ -13,7 +13,7 @@ from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractConnector
 from ..elements.event import Event
 from ..elements.sensors import Output
-from .assembly import Record
+from .assembly import AddedElement
 from .markers import GROUND
 
 _SORTS = {AbstractBody: "a body", AbstractConnector: "a connector", Event: "an event"}
@@ -78,7 +78,7 @@ def _reads(quantity: Any, name: str) -> bool:
     return isinstance(quantity, tuple) and quantity[1].body == name
 
 
-def _body(model: Any, old: Record, body: AbstractBody, initial: dict[str, Any]) -> Record:
+def _body(model: Any, old: AddedElement, body: AbstractBody, initial: dict[str, Any]) -> AddedElement:
     """A body with the initial values and as many instances as the old one."""
     alike = [key for key, spec in body.initial.items() if old.element.initial.get(key) == spec]
     kept = {key: old.initial[key] for key in alike if key not in initial}
@@ -88,7 +88,7 @@ def _body(model: Any, old: Record, body: AbstractBody, initial: dict[str, Any]) 
             f"'{old.name}': a {type(body).__name__} cannot have its initial value '{lost[0]}', "
             f"{show(old.initial[lost[0]])}. Pass new ones, of {', '.join(body.initial)}."
         )
-    record: Record = model._record(old.name, body, initial, kept=kept)
+    record: AddedElement = model._record(old.name, body, initial, kept=kept)
     if record.single and not old.single:
         # As many as before, all alike.
         key, value = next(iter(record.initial.items()))
@@ -104,7 +104,7 @@ def _moves(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) or bool(np.any(np.asarray(value) != 0))
 
 
-def _connector(model: Any, old: Record, law: AbstractConnector, initial: dict[str, Any]) -> Record:
+def _connector(model: Any, old: AddedElement, law: AbstractConnector, initial: dict[str, Any]) -> AddedElement:
     sides = [list(side) for side in old.places]
     if len(law.ports) != len(sides):
         raise ModelError(f"'{old.name}' has {len(sides)} markers, and a {type(law).__name__} {len(law.ports)}.")

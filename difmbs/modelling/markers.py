@@ -17,7 +17,7 @@ GROUND = "ground"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Place:
+class MarkerRef:
     """Points on, or coordinates of, some instances of a body. One row of `points` for each instance, or None.
 
     `model`: the number of the model that the body was added to.
@@ -38,12 +38,12 @@ class Place:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, key: Any) -> "Place":
+    def __getitem__(self, key: Any) -> "MarkerRef":
         rows = _chosen(self.body, self.rows, key)
         points = None if self.points is None else self.points[key].reshape(-1, 3)
         return dataclasses.replace(self, rows=rows, points=points)
 
-    def repeated(self, count: int) -> "Place":
+    def repeated(self, count: int) -> "MarkerRef":
         return self if len(self) == count else self[np.zeros(count, int)]
 
 
@@ -68,7 +68,7 @@ class BodyHandle:
     def __iter__(self) -> Iterator["BodyHandle"]:
         return (self[i] for i in range(len(self)))
 
-    def at(self, x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> Place:
+    def at(self, x: Any = 0.0, y: Any = 0.0, z: Any = 0.0) -> MarkerRef:
         """The body-fixed point (x, y, z) [m] with the body's frame; numbers, or one for each instance."""
         numbers = [as_array(c) for c in (x, y, z)]
         if not all(is_numbers(c) and not isinstance(c, jax.core.Tracer) and np.all(np.isfinite(c)) for c in numbers):
@@ -87,9 +87,9 @@ class BodyHandle:
                 "a rigid body."
             )
         points = np.broadcast_to(point, (len(self), 3)) if self.kind.extended else None
-        return Place(self.model, self.name, self.rows, points)
+        return MarkerRef(self.model, self.name, self.rows, points)
 
-    def coordinate(self, i: int) -> Place:
+    def coordinate(self, i: int) -> MarkerRef:
         """The i-th coordinate, reference plus displacement."""
         count = self.kind.coordinates
         try:
@@ -99,30 +99,30 @@ class BodyHandle:
         if not 0 <= number < count:
             has = f"coordinates 0 to {count - 1}" if count else "no coordinates"
             raise ModelError(f"'{self.name}' has {has}, got {show(i)}.")
-        return Place(self.model, self.name, self.rows, of_coordinates=True, coordinate=number)
+        return MarkerRef(self.model, self.name, self.rows, of_coordinates=True, coordinate=number)
 
     @property
-    def coordinates(self) -> Place:
+    def coordinates(self) -> MarkerRef:
         """The vector of all coordinates, reference plus displacement."""
-        return Place(self.model, self.name, self.rows, of_coordinates=True)
+        return MarkerRef(self.model, self.name, self.rows, of_coordinates=True)
 
 
 def _instances(rows: np.ndarray) -> str:
     return "" if len(rows) == 1 else f", {len(rows)} instances"
 
 
-def places(where: str, what: Any, of_coordinates: bool) -> list[Place]:
+def places(where: str, what: Any, of_coordinates: bool) -> list[MarkerRef]:
     """The marker, or list of markers, that an element was given, as places of the sort its port needs."""
     return [_place(where, item, of_coordinates) for item in (what if isinstance(what, (list, tuple)) else [what])]
 
 
-def of_instances(attached: tuple[tuple[Place, ...], ...], quantity: Callable[[Place], Any]) -> list[np.ndarray]:
+def of_instances(attached: tuple[tuple[MarkerRef, ...], ...], quantity: Callable[[MarkerRef], Any]) -> list[np.ndarray]:
     """A quantity of the places, for each instance of each marker."""
     values = [np.repeat([quantity(place) for place in side], [len(place) for place in side]) for side in attached]
     return [np.asarray(x) for x in np.broadcast_arrays(*values)]
 
 
-def _place(where: str, what: Any, of_coordinates: bool) -> Place:
+def _place(where: str, what: Any, of_coordinates: bool) -> MarkerRef:
     if isinstance(what, BodyHandle):
         place = what.coordinates if of_coordinates and what.name == GROUND else what.at()
         if of_coordinates and not place.of_coordinates:
@@ -134,7 +134,7 @@ def _place(where: str, what: Any, of_coordinates: bool) -> Place:
     if isinstance(what, AbstractBody):
         kind = type(what).__name__
         raise ModelError(f"'{where}': a marker is what model.add(name, {kind}(...)) returns, not the {kind} itself.")
-    if not isinstance(what, Place):
+    if not isinstance(what, MarkerRef):
         raise ModelError(
             f"'{where}': a marker is a body as model.add returned it or its name, body.at(x, y, z) or "
             f"body.coordinates; got {show(what)}."
@@ -145,7 +145,7 @@ def _place(where: str, what: Any, of_coordinates: bool) -> Place:
     return what
 
 
-def fitted(where: str, place: Place, kind: type[AbstractBody]) -> Place:
+def fitted(where: str, place: MarkerRef, kind: type[AbstractBody]) -> MarkerRef:
     """The place on a body that may have become one of another class."""
     if place.coordinate is not None and place.coordinate >= kind.coordinates:
         raise ModelError(

@@ -29,10 +29,10 @@ from ..elements.connectors.connector import (
 from ..elements.event import Event
 from ..elements.sensors import AbstractSensor, Output
 from ..system.system import System
-from .assembly import Record, assemble
+from .assembly import AddedElement, assemble
 from .description import Description, describe
 from .editing import remove, replace
-from .markers import GROUND, BodyHandle, Place, fitted, of_instances, places
+from .markers import GROUND, BodyHandle, MarkerRef, fitted, of_instances, places
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}(?<! )")
 _SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}(?<! )")
@@ -53,9 +53,9 @@ class Model:
         check_value("gravity", "acceleration", field, Spec((3,), "m/s^2"))
         self._gravity = field
         self._number = next(_NUMBERS)
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, AddedElement] = {}
         self._sensors: dict[str, Any] = {}
-        self._records[GROUND] = Record(GROUND, Ground(), {}, (), 1, True, True)
+        self._records[GROUND] = AddedElement(GROUND, Ground(), {}, (), 1, True, True)
 
     def __repr__(self) -> str:
         kinds: dict[str, list[str]] = {}
@@ -143,7 +143,7 @@ class Model:
                     _try_event(system, name, record.element)
         return system
 
-    def _bodies(self) -> dict[str, Record]:
+    def _bodies(self) -> dict[str, AddedElement]:
         """With the ground."""
         return {name: record for name, record in self._records.items() if isinstance(record.element, AbstractBody)}
 
@@ -156,7 +156,7 @@ class Model:
         on: Any = None,
         active: Any = True,
         kept: Mapping[str, Any] = types.MappingProxyType({}),
-    ) -> Record:
+    ) -> AddedElement:
         """`kept`: initial values of a body that another one had."""
         if isinstance(element, AbstractBody):
             if between is not None or on is not None or active is not True:
@@ -205,7 +205,7 @@ class Model:
             f"(t, outputs), got {show(quantity)}."
         )
 
-    def _body(self, name: str, body: AbstractBody, initial: dict[str, Any], kept: Mapping[str, Any]) -> Record:
+    def _body(self, name: str, body: AbstractBody, initial: dict[str, Any], kept: Mapping[str, Any]) -> AddedElement:
         for key in initial:
             if key not in body.initial:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
@@ -223,9 +223,9 @@ class Model:
             if check_value(name, key, values[key], body.initial[key]):
                 counts[key] = len(values[key])
         count = one_count(name, counts)
-        return Record(name, body, values, (), count or 1, count is None, True)
+        return AddedElement(name, body, values, (), count or 1, count is None, True)
 
-    def _connector(self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool) -> Record:
+    def _connector(self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool) -> AddedElement:
         if not isinstance(active, bool):
             raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
         for field in dataclasses.fields(law):
@@ -258,9 +258,9 @@ class Model:
         self._check_ties(name, law, attached)
         for sizes in sorted(set(zip(*of_instances(attached, self._coordinates), strict=True))):
             law.check(name, tuple(int(n) for n in sizes))
-        return Record(name, law, {}, attached, count or 1, count is None, active)
+        return AddedElement(name, law, {}, attached, count or 1, count is None, active)
 
-    def _event(self, name: str, event: Event) -> Record:
+    def _event(self, name: str, event: Event) -> AddedElement:
         if self._counts(name, event):
             raise ModelError(f"'{name}': when must be one time, got {show(event.when)}. Add an event for each.")
         if event.direction not in (-1, 0, 1) or isinstance(event.direction, bool):
@@ -279,7 +279,7 @@ class Model:
                 raise ModelError(
                     f"'{name}': there is no connector {show(connector)}. {did_you_mean(connector, connectors)}"
                 )
-        return Record(name, event, {}, (), 1, True, True)
+        return AddedElement(name, event, {}, (), 1, True, True)
 
     def _counts(self, name: str, element: Any) -> dict[str, int]:
         """The parameters that have an axis of instances, with its length. Checks all of them."""
@@ -295,10 +295,10 @@ class Model:
             warn_if_negative(name, field, value, spec)
         return counts
 
-    def _coordinates(self, place: Place) -> int:
+    def _coordinates(self, place: MarkerRef) -> int:
         return 1 if place.coordinate is not None else type(self._records[place.body].element).coordinates
 
-    def _places(self, name: str, side: Any, of_coordinates: bool) -> list[Place]:
+    def _places(self, name: str, side: Any, of_coordinates: bool) -> list[MarkerRef]:
         """The marker, or list of markers, that an element was given."""
         given = side if isinstance(side, (list, tuple)) else [side]
         markers = [self._named(name, item) if isinstance(item, str) else item for item in given]
@@ -315,7 +315,7 @@ class Model:
         except ModelError as error:
             raise ModelError(f"'{name}': {error}") from None
 
-    def _known(self, name: str, attached: list[Place]) -> list[Place]:
+    def _known(self, name: str, attached: list[MarkerRef]) -> list[MarkerRef]:
         for place in attached:
             if place.model != self._number:
                 raise ModelError(f"'{name}': '{place.body}' belongs to another model.")
@@ -328,7 +328,7 @@ class Model:
                 )
         return [fitted(name, place, type(self._records[place.body].element)) for place in attached]
 
-    def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+    def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[MarkerRef, ...], ...]) -> None:
         bodies = of_instances(attached, lambda place: place.body)
         grounded = np.all([side == GROUND for side in bodies], axis=0)
         if np.all(grounded) if isinstance(law, AbstractField) else np.any(grounded):
@@ -341,7 +341,7 @@ class Model:
         if np.any(same):
             raise ModelError(f"'{name}' joins '{bodies[0][np.argmax(same)]}' with itself.")
 
-    def _check_field(self, name: str, law: AbstractField, side: tuple[Place, ...], counts: dict[str, int]) -> None:
+    def _check_field(self, name: str, law: AbstractField, side: tuple[MarkerRef, ...], counts: dict[str, int]) -> None:
         kind, total = type(law).__name__, sum(map(len, side))
         if total == 0:
             raise ModelError(f"'{name}': {kind} needs at least one marker, got none.")
@@ -357,7 +357,7 @@ class Model:
             if (body, row) == again:
                 raise ModelError(f"'{name}': '{body}' is among the markers twice.")
 
-    def _check_ties(self, name: str, law: AbstractConnector, attached: tuple[tuple[Place, ...], ...]) -> None:
+    def _check_ties(self, name: str, law: AbstractConnector, attached: tuple[tuple[MarkerRef, ...], ...]) -> None:
         for field, (marker, of_body) in law.ties.items():
             for place in attached[marker]:
                 if getattr(law, field) is None and of_body not in specs_of(self._records[place.body].element):

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.errors import ModelError, warn
 from ..elements.connectors.connector import AbstractConnector
 from ..elements.ports import Planar
-from ..system.groups import Local
+from ..system.groups import LocalConnector
 from ..system.system import System
 from .markers import GROUND
 
@@ -77,11 +77,11 @@ def _judge(name: str, law: AbstractConnector, bodies: list[str], seen: _Seen) ->
 
 
 @eqx.filter_jit
-def _seen(local: Local) -> _Seen:
+def _seen(local: LocalConnector) -> _Seen:
     return local.each(_of_instance)
 
 
-def _of_instance(local: Local) -> _Seen:
+def _of_instance(local: LocalConnector) -> _Seen:
     """Motions in the state itself and in one beside it, as a state may be a singular one."""
     beside = tuple(
         body.retract(q, jnp.full(body.velocities, 0.1, q.dtype)) for body, q in zip(local.bodies, local.q, strict=True)

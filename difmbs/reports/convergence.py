@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.formatting import Number, listed, short
-from ..identification.starts import Tried
+from ..identification.starts import TriedStarts
 from ..search.progress import Iteration
 from .drawing import DATA, FIT, SERIES, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, figure, join, note, paragraph, table
@@ -76,7 +76,7 @@ def _table(names, history, measure) -> Html:
     return join([table(head, rows), note(" ".join(said))])
 
 
-def starts(names: Sequence[str], tried: Tried) -> Html:
+def starts(names: Sequence[str], tried: TriedStarts) -> Html:
     """The results of several starts, the best one first."""
     head = ["rank", "chi²", *(f"{n}, start" for n in names[:3]), *(f"{n}, end" for n in names[:3])]
     rows = [

@@ -12,7 +12,7 @@ from ..core.formatting import count, listed, short
 from ..files.fingerprint import fingerprint
 from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, StaticTest
 from ..identification.fit import Fit
-from ..identification.predictions import Motion
+from ..identification.predictions import MotionPrediction
 from ..system.structure import KINDS
 from ..system.system import System
 from .markup import Html, facts, table
@@ -99,7 +99,7 @@ def fit_facts(fit: Fit) -> Html:
         ("simulations with derivatives", str(fit.evaluations)),
     ]
     programs = [group.program for group in fit.posed.groups]
-    used = dict.fromkeys(p.settings for p in programs if isinstance(p, Motion))
+    used = dict.fromkeys(p.settings for p in programs if isinstance(p, MotionPrediction))
     for settings in used:
         said = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
         pairs.append(("time integration", settings_in_words(said)))

@@ -8,7 +8,7 @@ import numpy as np
 from ..identification import channel_units
 from ..identification.experiments import AbstractExperiment, ModalTest
 from ..identification.fit import Fit
-from ..identification.problem import Group, Place
+from ..identification.problem import ExperimentGroup, SampleRange
 from ..identification.uncertainty import Residuals
 
 
@@ -60,8 +60,8 @@ def held_out_samples(fit: Fit) -> list[Samples]:
 def _samples(
     fit: Fit,
     experiments: Sequence[AbstractExperiment],
-    groups: Sequence[Group],
-    places: Sequence[Place],
+    groups: Sequence[ExperimentGroup],
+    places: Sequence[SampleRange],
     predicted: Sequence[dict[str, np.ndarray]],
     residuals: Sequence[Residuals],
     held_out: bool,

@@ -11,13 +11,13 @@ import optax
 
 from ..core.errors import ParameterError
 from ..core.parameters import show
-from ..identification.problem import Problem
+from ..identification.problem import FitProblem
 
 Note = Callable[[Any, float, float, bool], None]
 
 
 def descended(
-    problem: Problem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note
+    problem: FitProblem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note
 ) -> tuple[Any, str]:
     """The best point of so many steps, and how they ended."""
     if not isinstance(optimizer, optax.GradientTransformation):
@@ -38,7 +38,7 @@ def descended(
 
 
 @eqx.filter_jit
-def _stepped(problem: Problem, z: Any, memory: Any, update: Any) -> Any:
+def _stepped(problem: FitProblem, z: Any, memory: Any, update: Any) -> Any:
     chi2, gradient = jax.value_and_grad(lambda z: jnp.sum(problem.residuals(z)[0] ** 2))(z)
     # Per sample, so that learning rates do not depend on how many there are.
     count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))

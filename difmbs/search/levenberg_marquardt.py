@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..identification.problem import AbstractProblem, Problem
+from ..identification.problem import AbstractLeastSquares, FitProblem
 from ..jaxtools.batched_loops import anywhere
 from ..linalg.tall_qr import tall_qr
 
@@ -46,7 +46,7 @@ _UNDETERMINED = 1e-6
 """Of the sensitivities: directions with less do not keep the search from being finished."""
 
 
-class State(NamedTuple):
+class LeastSquaresState(NamedTuple):
     """Where the search is.
 
     `chi2` is the sum of squares at z, `R` the triangular factor of the Jacobian there and `g` the part of the residuals
@@ -67,12 +67,12 @@ class State(NamedTuple):
     code: Any
 
 
-def begin(problem: AbstractProblem, z: Any) -> State:
+def begin(problem: AbstractLeastSquares, z: Any) -> LeastSquaresState:
     """Before the first evaluation."""
     p, dtype = z.size, z.dtype
     # Of numpy: nothing to compile.
     zero = np.zeros((), dtype)
-    return State(
+    return LeastSquaresState(
         z=z,
         trial=z,
         chi2=zero + np.inf,
@@ -88,7 +88,7 @@ def begin(problem: AbstractProblem, z: Any) -> State:
     )
 
 
-def iterate(problem: AbstractProblem, state: State, free: Any) -> State:
+def iterate(problem: AbstractLeastSquares, state: LeastSquaresState, free: Any) -> LeastSquaresState:
     """Evaluates the trial point, accepts or refuses it, and chooses the next one. Unknowns that are not `free` are
     held.
     """
@@ -109,7 +109,7 @@ def iterate(problem: AbstractProblem, state: State, free: Any) -> State:
     return _next(problem, at, free & ~leaning)
 
 
-def _evaluated(problem: AbstractProblem, state: State) -> State:
+def _evaluated(problem: AbstractLeastSquares, state: LeastSquaresState) -> LeastSquaresState:
     jacobian, residuals, predictions = problem.linearized(state.trial)
     sound = jnp.all(jnp.isfinite(residuals)) & jnp.all(jnp.isfinite(jacobian))
     Q, R = tall_qr(jnp.where(sound, jacobian, 0))
@@ -123,7 +123,7 @@ def _evaluated(problem: AbstractProblem, state: State) -> State:
     )
 
 
-def _next(problem: AbstractProblem, at: State, free: Any) -> State:
+def _next(problem: AbstractLeastSquares, at: LeastSquaresState, free: Any) -> LeastSquaresState:
     """The next trial point, or the end."""
     farthest = jnp.where(problem.scaling.logarithmic, _LARGEST_STEP, jnp.inf)
     lower, upper = jnp.maximum(problem.lower, at.z - farthest), jnp.minimum(problem.upper, at.z + farthest)
@@ -147,7 +147,7 @@ def _next(problem: AbstractProblem, at: State, free: Any) -> State:
     return at._replace(trial=trial, code=code.astype(at.code.dtype))
 
 
-def _within(at: State, free: Any, g: Any, farthest: Any) -> Any:
+def _within(at: LeastSquaresState, free: Any, g: Any, farthest: Any) -> Any:
     """The step d that makes |g + R d|^2 + damping |scale d|^2 least, such that no unknown goes too far: damped further,
     but not too much, and then shortened.
     """
@@ -175,7 +175,7 @@ def _within(at: State, free: Any, g: Any, farthest: Any) -> Any:
     return damped / jnp.maximum(1, too_far(damped))
 
 
-def _reachable(at: State, free: Any) -> Any:
+def _reachable(at: LeastSquaresState, free: Any) -> Any:
     """The part of the sum of squares that the unknowns can take away."""
     scaled = jnp.where(free, at.scale, 0)[None]
     U, s, _ = jnp.linalg.svd(jnp.where(scaled > 0, at.R / jnp.where(scaled > 0, scaled, 1), 0))
@@ -191,18 +191,18 @@ def _lengths(R: Any) -> Any:
 
 
 @eqx.filter_jit
-def one_iteration(problem: AbstractProblem, state: State, free: Any) -> State:
+def one_iteration(problem: AbstractLeastSquares, state: LeastSquaresState, free: Any) -> LeastSquaresState:
     return iterate(problem, state, free)
 
 
 @eqx.filter_jit
-def fits_from_each(problem: Problem, starts: Any, most: int) -> State:
+def fits_from_each(problem: FitProblem, starts: Any, most: int) -> LeastSquaresState:
     """Fits of the same data from many starts."""
     return jax.vmap(lambda z: _whole(problem, z, most))(starts)
 
 
 @eqx.filter_jit
-def fits_of_each(problem: Problem, data: Any, start: Any, most: int) -> State:
+def fits_of_each(problem: FitProblem, data: Any, start: Any, most: int) -> LeastSquaresState:
     """Fits of many sets of data side by side from the same start; `data`: for each group what is to be replaced, with a
     leading axis.
     """
@@ -214,7 +214,7 @@ def fits_of_each(problem: Problem, data: Any, start: Any, most: int) -> State:
     return jax.vmap(one)(data)
 
 
-def _whole(problem: Problem, start: Any, most: int) -> State:
+def _whole(problem: FitProblem, start: Any, most: int) -> LeastSquaresState:
     unfinished = lambda s: (s.code == RUNNING) & (s.iterations < most)
     free = jnp.ones(start.size, bool)
 

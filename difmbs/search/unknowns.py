@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
-from ..core.parameters import Path, as_array, is_numbers, show
+from ..core.parameters import ParameterPath, as_array, is_numbers, show
 from ..core.reprs import of_fields
 
 _KEY = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<index>[-\d:, ]*)\])?")
@@ -93,7 +93,7 @@ class Target:
     """Entries of one parameter that unknowns determine: entry `entries[i]` is factor * unknown[slots[e][i]] + offset in
     experiment e."""
 
-    path: Path
+    path: ParameterPath
     entries: tuple[int, ...]
     slots: tuple[tuple[int, ...], ...]
     factor: float = 1.0
@@ -113,7 +113,7 @@ class Unknowns:
     prior_deviation: np.ndarray
     """Infinite where nothing is known beforehand."""
     targets: tuple[Target, ...]
-    fixed: dict[Path, np.ndarray]
+    fixed: dict[ParameterPath, np.ndarray]
     """Parameters that were given a value, as a whole."""
 
     @property
@@ -123,7 +123,9 @@ class Unknowns:
         return np.where(np.isfinite(half), half, np.where(self.start == 0, 1.0, np.abs(self.start)))
 
 
-def resolve(given: Mapping[str, Any], params: Mapping[Path, np.ndarray], experiments: tuple[str, ...]) -> Unknowns:
+def resolve(
+    given: Mapping[str, Any], params: Mapping[ParameterPath, np.ndarray], experiments: tuple[str, ...]
+) -> Unknowns:
     """The unknowns of a fit; `params` are all parameters that may be named."""
     if not isinstance(given, Mapping) or not given:
         example = '{"spring.stiffness": mbs.Positive(80.0)}'
@@ -146,14 +148,14 @@ def resolve(given: Mapping[str, Any], params: Mapping[Path, np.ndarray], experim
 
 
 class _Collected:
-    def __init__(self, params: Mapping[Path, np.ndarray], experiments: tuple[str, ...]):
+    def __init__(self, params: Mapping[ParameterPath, np.ndarray], experiments: tuple[str, ...]):
         self.params, self.experiments = params, experiments
         self.rows: list[tuple[str, float, AbstractUnknown]] = []
         self.targets: list[Target] = []
         self.slots_of: dict[str, np.ndarray] = {}
         """Of each key the slots, one row for each experiment."""
-        self.taken: dict[tuple[Path, int], str] = {}
-        self.fixed: dict[Path, np.ndarray] = {}
+        self.taken: dict[tuple[ParameterPath, int], str] = {}
+        self.fixed: dict[ParameterPath, np.ndarray] = {}
 
     def add(self, key: str, unknown: AbstractUnknown) -> None:
         found = entries_of(key, self.params)
@@ -218,7 +220,7 @@ class _Collected:
             rows = tuple(tuple(row.tolist()) for row in own)
             self.targets.append(Target(path, tuple(entries.reshape(-1).tolist()), rows, factor, offset))
 
-    def _take(self, key: str, path: Path, entries: np.ndarray) -> None:
+    def _take(self, key: str, path: ParameterPath, entries: np.ndarray) -> None:
         for entry in entries.reshape(-1).tolist():
             if (path, entry) in self.taken:
                 (name,) = names_of(path, np.array([entry]), self.params[path].shape)
@@ -226,7 +228,7 @@ class _Collected:
             self.taken[path, entry] = key
 
 
-def entries_of(key: str, params: Mapping[Path, np.ndarray]) -> list[tuple[Path, np.ndarray]]:
+def entries_of(key: str, params: Mapping[ParameterPath, np.ndarray]) -> list[tuple[ParameterPath, np.ndarray]]:
     """The parameters that a key names, with the numbers of their entries in the shape that its index leaves."""
     match = _KEY.fullmatch(key) if isinstance(key, str) else None
     if match is None:
@@ -248,17 +250,17 @@ def entries_of(key: str, params: Mapping[Path, np.ndarray]) -> list[tuple[Path, 
     return found
 
 
-def names_of(path: Path, entries: np.ndarray, shape: tuple[int, ...]) -> list[str]:
+def names_of(path: ParameterPath, entries: np.ndarray, shape: tuple[int, ...]) -> list[str]:
     """ "spring.stiffness", or "chain.stiffness[3]" of a parameter that has entries."""
     where = zip(*np.unravel_index(entries.reshape(-1), shape), strict=True) if shape else [()]
     return [".".join(path) + (f"[{','.join(str(int(i)) for i in at)}]" if at else "") for at in where]
 
 
 def changed(
-    given: Mapping[str, Any], params: Mapping[Path, np.ndarray], where: str = ""
-) -> dict[Path, tuple[np.ndarray, frozenset[int]]]:
+    given: Mapping[str, Any], params: Mapping[ParameterPath, np.ndarray], where: str = ""
+) -> dict[ParameterPath, tuple[np.ndarray, frozenset[int]]]:
     """Values by name as whole parameters, with the entries that were given."""
-    found: dict[Path, tuple[np.ndarray, frozenset[int]]] = {}
+    found: dict[ParameterPath, tuple[np.ndarray, frozenset[int]]] = {}
     for key, value in given.items():
         numbers = as_array(value)
         for path, entries in entries_of(key, params):

@@ -12,7 +12,7 @@ import numpy as np
 import optimistix
 
 from ..core.errors import SimulationError
-from ..core.parameters import Path, as_array, is_numbers, show
+from ..core.parameters import ParameterPath, as_array, is_numbers, show
 from ..core.types import Params
 from ..jaxtools.compile_messages import called
 from ..solvers.newmark import AbstractNewmark
@@ -89,7 +89,7 @@ def check_state(name: str, value: Any, size: int) -> Any:
     return state
 
 
-def with_numbers(system: System, params: Params | None) -> tuple[System, dict[Path, Any]]:
+def with_numbers(system: System, params: Params | None) -> tuple[System, dict[ParameterPath, Any]]:
     """The system and the parameters that are still to be put in.
 
     Plain numbers are put in at once, so that any choice of them runs the same program.

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..dynamics.implicit_equations import ACCELERATION
-from ..dynamics.projection import Route
+from ..dynamics.projection import ProjectionPlan
 from ..linalg.rows import row, with_row
 
 
@@ -31,14 +31,14 @@ class Visit(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Walk:
+class CorrectionLoop:
     """The start is station 0, the outputs are the others; the states there change with each visit.
 
     `route`: the corrections at station 0; `looks`: so often it is looked around there; `ending`: the levels of the
     corrections at each of the `outputs`.
     """
 
-    route: Route
+    route: ProjectionPlan
     looks: int
     ending: tuple[int, ...]
     outputs: int

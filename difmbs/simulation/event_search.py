@@ -123,7 +123,7 @@ def _allowed(system: System, way: Any) -> Any:
     return ((ways == 0) | (ways == way)) & effective(system)
 
 
-class Watch(NamedTuple):
+class EventWatch(NamedTuple):
     """What is known of the events: on which side of zero each is, the functions' values at the end of the last step,
     which one is aimed at and where it is expected, which ones are due, the switches, and when each happened last."""
 
@@ -137,7 +137,7 @@ class Watch(NamedTuple):
     moments: Any
 
     @classmethod
-    def start(cls, system: System, t: Any, y: Any) -> "Watch":
+    def start(cls, system: System, t: Any, y: Any) -> "EventWatch":
         on = jnp.asarray(system.structure.switches, bool).reshape(-1)
         value = values(system.switched(on), t, y)
         # The start itself is a time like any other; a function that is zero there has not crossed it.
@@ -146,7 +146,7 @@ class Watch(NamedTuple):
         none = jnp.zeros(side.shape, bool)
         return cls(side, value, jnp.full((), -1), t, jnp.zeros((), int), none, on, jnp.full_like(value, jnp.nan))
 
-    def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["Watch", Any]:
+    def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["EventWatch", Any]:
         """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
         now = values(system, end, y)
         side = jnp.where(now == 0, self.side, jnp.sign(now))
@@ -163,7 +163,7 @@ class Watch(NamedTuple):
         new, too_far = lax.cond(keep & (self.aim >= 0), lambda: self._aimed(attempt), unaimed)
         return new._replace(value=jnp.where(keep & ~too_far, now, new.value)), too_far
 
-    def _aimed(self, attempt: _Attempt) -> tuple["Watch", Any]:
+    def _aimed(self, attempt: _Attempt) -> tuple["EventWatch", Any]:
         """The attempt ended where the event was expected: is it there, and which others are?"""
         system, t, end, y, _, now, side, crossed = attempt
         rate = rates(system, end, y)
@@ -184,7 +184,7 @@ class Watch(NamedTuple):
         )
         return new, ~there
 
-    def _searched(self, attempt: _Attempt) -> tuple["Watch", Any]:
+    def _searched(self, attempt: _Attempt) -> tuple["EventWatch", Any]:
         """Somewhere in the step: where the first of those that happen in it is, from the interpolated motion."""
         system, t, end, _, between, _, side, crossed = attempt
         reached = lambda time: crossed & (jnp.sign(values(system, time, between(time))) == side)
@@ -217,7 +217,9 @@ class Watch(NamedTuple):
         stops = jnp.asarray([event.stop for event in elements(system)])
         return jnp.argmax(jnp.where(self.due, 2 - stops.astype(int), 0))
 
-    def happened(self, number: Any, following: System, t: Any, y: Any, moment: Any, going: Any, span: Any) -> "Watch":
+    def happened(
+        self, number: Any, following: System, t: Any, y: Any, moment: Any, going: Any, span: Any
+    ) -> "EventWatch":
         """After an event that was due; y is the state behind it, `going` the rates of the functions there, `span` the
         length of the run.
 

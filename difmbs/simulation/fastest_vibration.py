@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-LOOKS = 17
+EVALUATIONS = 17
 """So often the equations of motion are evaluated to find the fastest vibration."""
 
 
-class Look(NamedTuple):
+class PowerIteration(NamedTuple):
     """The power method for the fastest vibration about a state. Two applications turn it by 180 degrees.
 
     First of all the slope at the state itself, in the same loop: the equations of motion are compiled once.
@@ -20,7 +20,7 @@ class Look(NamedTuple):
     growth: Any
 
     @classmethod
-    def start(cls, y: Any) -> "Look":
+    def start(cls, y: Any) -> "PowerIteration":
         zero = jnp.zeros((), y.dtype)
         return cls(jnp.zeros_like(y), jnp.cos(1 + 2.3 * jnp.arange(y.size, dtype=y.dtype)) / y.size**0.5, zero, zero)
 
@@ -28,11 +28,11 @@ class Look(NamedTuple):
         """Where to evaluate the slope."""
         return jnp.where(i == 0, y, y + _little(y) * self.direction)
 
-    def after(self, i: Any, y: Any, slope: Any) -> "Look":
+    def after(self, i: Any, y: Any, slope: Any) -> "PowerIteration":
         still = jnp.where(i == 0, slope, self.still)
         change = (slope - still) / _little(y)
         size = jnp.sqrt(jnp.sum(change**2))
-        return Look(
+        return PowerIteration(
             still, jnp.where(size > 0, change / jnp.where(size > 0, size, 1), self.direction), self.growth, size
         )
 

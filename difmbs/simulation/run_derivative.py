@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..dynamics.accelerations import known, split
-from ..dynamics.projection import Visited
+from ..dynamics.projection import VisitedStates
 from ..system.system import System
-from .correction_loop import Visit, Walk, at, behind, first_rows, put, stations_of
+from .correction_loop import CorrectionLoop, Visit, at, behind, first_rows, put, stations_of
 from .step_replay import Chain, backwards, forwards
-from .time_loops import Trace
+from .time_loops import AcceptedSteps
 
 
-class Path(NamedTuple):
+class Trajectory(NamedTuple):
     """What can be differentiated: at the outputs coordinates, velocity coordinates, and accelerations and multipliers
     as one vector (None: not known), the start, and the moments at which events happened last."""
 
@@ -29,34 +29,34 @@ class Path(NamedTuple):
     moments: Any
 
 
-class Record(NamedTuple):
+class RunRecord(NamedTuple):
     """What derivatives need to know of a run. `on`: the switches at start and outputs; `visited`: states on the way to
     the start, and from the states at the outputs to what is shown."""
 
-    trace: Trace
+    trace: AcceptedSteps
     on: Any
     possible: Any
-    visited: Visited | None
+    visited: VisitedStates | None
 
 
 @dataclasses.dataclass(frozen=True)
-class Again:
+class RecordedRun:
     """The run. `start`: the time there, q and v."""
 
     chain: Chain
     system: System
     start: Any
-    record: Record
-    walk: Walk
+    record: RunRecord
+    walk: CorrectionLoop
 
-    def push(self, dp: Any, dstart: Any, shown: bool) -> Path:
+    def push(self, dp: Any, dstart: Any, shown: bool) -> Trajectory:
         """Tangents of the results; `shown`: also of accelerations and multipliers."""
         chain, walk, record = self.chain, self.walk, self.record
 
         def visit(dstate, what, dvisited):
             here = at(record.visited, what.number)
             dnext, du = jax.jvp(self._passing(here, what), (chain.p, *here[:3]), (dp, *dstate))[1]
-            return dnext, put(dvisited, what.number, Visited._make((*dstate, du)))
+            return dnext, put(dvisited, what.number, VisitedStates._make((*dstate, du)))
 
         def between(dstations, dvisited):
             dt, *dcore = dstations
@@ -70,9 +70,9 @@ class Again:
         (_, q, v), dvisited, (dy0, moments) = walk.go(visit, between, stations_of(dstart, chain.count), dvisited)
         first_q, first_v = split(self.system, dy0)
         q, v, u = sound(record.possible, q[1:], v[1:], dvisited.u[walk.last] if shown else None)
-        return Path(q, v, u, first_q, first_v, moments if chain.watched else None)
+        return Trajectory(q, v, u, first_q, first_v, moments if chain.watched else None)
 
-    def pull(self, weight: Path, shown: bool) -> tuple[Any, Any]:
+    def pull(self, weight: Trajectory, shown: bool) -> tuple[Any, Any]:
         """Cotangents of the parameters and of the start; `shown`: accelerations and multipliers count."""
         chain, walk, record = self.chain, self.walk, self.record
         q, v, u = sound(record.possible, *weight[:3])
@@ -107,7 +107,7 @@ class Again:
         dt, dq, dv = (x[0] for x in stations)
         return dp, (dt + dbegin, dq, dv)
 
-    def _passing(self, here: Visited, what: Visit) -> Any:
+    def _passing(self, here: VisitedStates, what: Visit) -> Any:
         """The next state and the accelerations or corrections, as a function of parameters and state."""
 
         def passing(p, t, q, v):

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..core.parameters import Path
+from ..core.parameters import ParameterPath
 from ..core.status import Status
 from ..core.types import Params
 from ..dynamics.accelerations import named, split
@@ -31,8 +31,8 @@ from .arguments import (
     with_numbers,
 )
 from .solution import Solution, raise_if_failed
-from .time_loops import Adaptive, Fixed, Grid
-from .trajectory import travel
+from .time_loops import AdaptiveSteps, FixedSteps, GridController
+from .trajectory import solve_trajectory
 
 
 def simulate(
@@ -96,21 +96,23 @@ def method_of(
     times: tuple[float, ...],
     tolerances: tuple[float, float],
     max_steps: int,
-) -> Fixed | Adaptive:
+) -> FixedSteps | AdaptiveSteps:
     """The time loop from t0 to t1, with fixed steps `dt` if that is given; `span`: t0, t1, dt."""
     called()
     t0, t1, dt = span
     if dt is None:
-        return Adaptive(step, _controller(*tolerances, t0, t1), t0, t1, times, max_steps)
+        return AdaptiveSteps(step, _controller(*tolerances, t0, t1), t0, t1, times, max_steps)
     if varying:
-        return Adaptive(step, Grid(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
-    return Fixed(step, t0, t1, dt, times)
+        return AdaptiveSteps(step, GridController(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
+    return FixedSteps(step, t0, t1, dt, times)
 
 
 @eqx.filter_jit
-def _simulate(system: System, values: dict[Path, Any], method: Fixed | Adaptive, times: tuple[float, ...]) -> Solution:
+def _simulate(
+    system: System, values: dict[ParameterPath, Any], method: FixedSteps | AdaptiveSteps, times: tuple[float, ...]
+) -> Solution:
     system = system.with_values(values)
-    gone = travel(method, system, method.t0, *system.initial_state())
+    gone = solve_trajectory(method, system, method.t0, *system.initial_state())
     t = jnp.asarray(times, system.gravity.dtype)
     q, v, on, code, moments = gone.path.q, gone.path.v, gone.on, gone.status, gone.path.moments
     reached = gone.time

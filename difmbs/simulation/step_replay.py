@@ -20,7 +20,7 @@ from ..jaxtools.memory_layout import side_by_side
 from ..linalg.rows import with_row
 from .event_search import passed
 from .stored_states import Plan
-from .time_loops import Trace
+from .time_loops import AcceptedSteps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Chain:
 
     method: Any
     system_of: Any
-    trace: Trace
+    trace: AcceptedSteps
     p: Any
 
     @property

@@ -19,8 +19,8 @@ from ..jaxtools.batched_loops import anywhere
 from ..linalg.rows import with_row
 from ..solvers.one_step import TERM, AbstractOneStep
 from ..system.system import System
-from .event_search import Watch, after, passed
-from .fastest_vibration import LOOKS, Look
+from .event_search import EventWatch, after, passed
+from .fastest_vibration import EVALUATIONS, PowerIteration
 from .stored_states import Evenly, Thinning, empty, with_state
 
 _INFINITE = {4: 1e18, 8: 1e75}
@@ -32,7 +32,7 @@ def _is_sound(y: Any) -> Any:
     return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
 
 
-class Trace(NamedTuple):
+class AcceptedSteps(NamedTuple):
     """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
 
     `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th
@@ -67,10 +67,10 @@ class Run(NamedTuple):
     iterations: Any
     status: Any
     time: Any
-    trace: Trace | None
+    trace: AcceptedSteps | None
 
 
-class Fixed(eqx.Module):
+class FixedSteps(eqx.Module):
     """Steps of size `dt` from t0 on; the last one is cut off at t1."""
 
     step: AbstractOneStep
@@ -106,7 +106,7 @@ class Fixed(eqx.Module):
                 y = jnp.where(code == 0, step.end, s.y)
                 done = jnp.where(code == 0, s.k + 1, done)
             states = None if s.states is None else with_state(stored, s.states, s.k + 1, y)
-            return _Reached(s.k + 1, y, iterations, code, done, states)
+            return _FixedState(s.k + 1, y, iterations, code, done, states)
 
         def inside(k, y, output):
             t, h = span(k)
@@ -124,7 +124,7 @@ class Fixed(eqx.Module):
 
         zero = jnp.zeros((), int)
         states = empty(stored, y0) if record else None
-        s, reached_at = lax.scan(until, _Reached(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
+        s, reached_at = lax.scan(until, _FixedState(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
         at, codes = (x[: len(starts)] for x in reached_at)
         outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
         good = (codes == 0) & _is_sound(outputs)
@@ -137,7 +137,9 @@ class Fixed(eqx.Module):
             begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
             good = jnp.sum(good)
             every = jnp.asarray(stored.longest)
-            trace = Trace(begins, sizes, s.states, every, wanted, jnp.asarray(index), good, _until_last(index, good))
+            trace = AcceptedSteps(
+                begins, sizes, s.states, every, wanted, jnp.asarray(index), good, _until_last(index, good)
+            )
         steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
         return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
 
@@ -170,7 +172,7 @@ def _until_last(index: Any, reached: Any) -> Any:
     return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
 
 
-class _Reached(NamedTuple):
+class _FixedState(NamedTuple):
     """After k steps, of which the first `done` were good."""
 
     k: Any
@@ -181,7 +183,7 @@ class _Reached(NamedTuple):
     states: Any
 
 
-class Grid(eqx.Module):
+class GridController(eqx.Module):
     """The steps that a controller of diffrax would make if they were fixed, also after one that an event cut off."""
 
     t0: float = eqx.field(static=True)
@@ -197,11 +199,11 @@ class Grid(eqx.Module):
         return ~lost, t1, self.t0 + (done + 1) * self.dt, jnp.asarray(False), None, problem
 
 
-class Adaptive(eqx.Module):
+class AdaptiveSteps(eqx.Module):
     """Steps whose size a controller chooses, and which events cut off."""
 
     step: AbstractOneStep
-    controller: diffrax.PIDController | Grid
+    controller: diffrax.PIDController | GridController
     t0: float = eqx.field(static=True)
     t1: float = eqx.field(static=True)
     outputs: tuple[float, ...] = eqx.field(static=True)
@@ -219,9 +221,9 @@ class Adaptive(eqx.Module):
     @property
     def looks(self) -> bool:
         """Whether it looks around at the start."""
-        return not isinstance(self.controller, Grid) and bool(np.isfinite(self.step.reach))
+        return not isinstance(self.controller, GridController) and bool(np.isfinite(self.step.reach))
 
-    def run(self, system: System, y0: Any, record: bool, seen: Look | None = None) -> Run:
+    def run(self, system: System, y0: Any, record: bool, seen: PowerIteration | None = None) -> Run:
         """`seen`: what is around the start, if that is known."""
         start = self._start(system, y0, record, seen)
         wanted = jnp.asarray(self.outputs, y0.dtype)
@@ -260,10 +262,10 @@ class Adaptive(eqx.Module):
                 happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
                 steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
             every = self.stored(y0.size).spacing(s.steps)
-            trace = Trace(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
+            trace = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
         return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
 
-    def _start(self, system: System, y0: Any, record: bool, seen: Look | None) -> "_State":
+    def _start(self, system: System, y0: Any, record: bool, seen: PowerIteration | None) -> "_AdaptiveState":
         t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
         slope, longest = self._look_around(system, t0, y0, seen)
         first = self._cautious(slope, y0) if system.constrained else None
@@ -274,7 +276,7 @@ class Adaptive(eqx.Module):
         status = jnp.where(jnp.isfinite(tnext), Status.ok.value, Status.non_finite.value)
         watch = None
         if system.structure.events:
-            watch = Watch.start(system, t0, y0)
+            watch = EventWatch.start(system, t0, y0)
             status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
         recorded: Any = None
         if record:
@@ -285,13 +287,13 @@ class Adaptive(eqx.Module):
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
         zero = jnp.zeros((), int)
-        return _State(
+        return _AdaptiveState(
             t0, t0, 0 * t0, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch, recorded
         )
 
     def _cautious(self, slope: Any, y0: Any) -> Any:
         """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
-        if isinstance(self.controller, Grid):
+        if isinstance(self.controller, GridController):
             return None
         weights = self.controller.atol + self.controller.rtol * jnp.abs(y0)
         sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
@@ -300,12 +302,12 @@ class Adaptive(eqx.Module):
     def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
         return self.step.slope(t, y, system)
 
-    def _attempt(self, system: System, s: "_State", active: Any) -> "_State":
+    def _attempt(self, system: System, s: "_AdaptiveState", active: Any) -> "_AdaptiveState":
         """One step from the end of the last accepted one, accepted or rejected; recorded if `active`."""
         t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
         if s.watch is not None:
             system = system.switched(s.watch.on)
-        aim = s.tnext if isinstance(self.controller, Grid) else self._in_sight(system, t, s)
+        aim = s.tnext if isinstance(self.controller, GridController) else self._in_sight(system, t, s)
         # A last sliver of a step would be all rounding error.
         end = jnp.where(aim > last - 1e-12 * (self.t1 - self.t0), last, aim)
         if s.watch is not None:
@@ -344,7 +346,7 @@ class Adaptive(eqx.Module):
         # A rejected attempt is written behind all others.
         place = jnp.where(keep & active, s.steps, self.max_steps)
         recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
-        return _State(
+        return _AdaptiveState(
             tnext=tnext,
             longest=s.longest,
             controller=controller,
@@ -357,7 +359,7 @@ class Adaptive(eqx.Module):
             **after,
         )
 
-    def _in_sight(self, system: System, t: Any, s: "_State") -> Any:
+    def _in_sight(self, system: System, t: Any, s: "_AdaptiveState") -> Any:
         """Where the next step may end at most, whatever its error: at rest nothing else would tell it that something
         begins to act, or that disturbances, and with them derivatives, would grow instead of vibrate.
         """
@@ -370,21 +372,21 @@ class Adaptive(eqx.Module):
         ahead = knots - self.step.clock(t, s.y1)
         return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
-    def _look_around(self, system: System, t0: Any, y0: Any, seen: Look | None) -> tuple[Any, Any]:
+    def _look_around(self, system: System, t0: Any, y0: Any, seen: PowerIteration | None) -> tuple[Any, Any]:
         """The slope at the start, and the step in which the fastest vibration about it turns as far as the method can
         follow."""
-        if isinstance(self.controller, Grid):
+        if isinstance(self.controller, GridController):
             return None, jnp.full_like(t0, jnp.inf)
         if not self.looks:
             return self.step.slope(t0, y0, system), jnp.full_like(t0, jnp.inf)
         if seen is None:
             look = lambda i, seen: seen.after(i, y0, self.step.slope(t0, seen.point(i, y0), system))
-            seen = lax.fori_loop(0, LOOKS, look, Look.start(y0))
+            seen = lax.fori_loop(0, EVALUATIONS, look, PowerIteration.start(y0))
         # Of what else a state holds it is not known, and does not count.
         others = jnp.zeros(y0.size - seen.still.size, y0.dtype)
         return jnp.concatenate([seen.still, others]), seen.longest(self.step.reach)
 
-    def _happen(self, system: System, s: "_State", active: Any) -> "_State":
+    def _happen(self, system: System, s: "_AdaptiveState", active: Any) -> "_AdaptiveState":
         """The event that is due, as a step of size 0."""
         here = system.switched(s.watch.on)
         number = s.watch.first(here)
@@ -407,7 +409,7 @@ class Adaptive(eqx.Module):
             recorded=recorded,
         )  # fmt: skip
 
-    def _written(self, s: "_State", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
+    def _written(self, s: "_AdaptiveState", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
         """The record with a step in its place, which ends in y."""
         if s.recorded is None:
             return None
@@ -421,7 +423,7 @@ class Adaptive(eqx.Module):
         )
 
 
-class _State(NamedTuple):
+class _AdaptiveState(NamedTuple):
     """The last accepted step, from (t, y) to (end, y1) with h = end - t, and what the next attempt needs."""
 
     end: Any

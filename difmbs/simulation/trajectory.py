@@ -15,24 +15,24 @@ from jax import lax
 
 from ..dynamics.accelerations import solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
-from ..dynamics.projection import ROUNDS, Visited, meets, start_limits
-from ..jaxtools.deferred import Linear, late
+from ..dynamics.projection import ROUNDS, VisitedStates, meets, start_limits
+from ..jaxtools.deferred import LinearMap, deferred
 from ..system.system import System
-from .correction_loop import Walk, behind, first_rows, put, stations_of
-from .fastest_vibration import LOOKS, Look
-from .run_derivative import Again, Path, Record, sound, switched
+from .correction_loop import CorrectionLoop, behind, first_rows, put, stations_of
+from .fastest_vibration import EVALUATIONS, PowerIteration
+from .run_derivative import RecordedRun, RunRecord, Trajectory, sound, switched
 from .step_replay import Chain
-from .time_loops import Adaptive, Fixed, Trace
+from .time_loops import AcceptedSteps, AdaptiveSteps, FixedSteps
 
 _DRIFT = 1e-4
 """By so much, relative to all that moves, constraints may be violated."""
 
 
-class Travel(NamedTuple):
+class RunResult(NamedTuple):
     """`moved` and `turned`: by how much the start differs from what was given; `possible`: whether there is one;
     `kept`: at each output, whether constraints are met on the levels where they are held, true of missing outputs."""
 
-    path: Path
+    path: Trajectory
     on: Any
     moved: Any
     turned: Any
@@ -45,14 +45,14 @@ class Travel(NamedTuple):
     time: Any
 
 
-def travel(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> Travel:
+def solve_trajectory(method: FixedSteps | AdaptiveSteps, system: System, begin: Any, q: Any, v: Any) -> RunResult:
     """The motion from q and v, which need not meet the constraints; `begin` is the time there."""
     begin = jnp.asarray(begin, q.dtype)
     arrays, rest = eqx.partition((method, system, begin, q, v), eqx.is_array)
     operands, treedef = jax.tree.flatten(arrays)
     program = _Program(treedef, rest, *_shapes(method, system, begin, q, v))
     flat, structure = jax.tree.flatten(program.of_travel)
-    return jax.tree.unflatten(structure, late(program.run, tuple(flat), program.derivative, operands))
+    return jax.tree.unflatten(structure, deferred(program.run, tuple(flat), program.derivative, operands))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +61,8 @@ class _Program:
 
     treedef: Any
     rest: Any
-    of_travel: Travel
-    of_record: Record
+    of_travel: RunResult
+    of_record: RunRecord
 
     def run(self, *operands):
         method, system, *start = self._parts(operands)
@@ -77,9 +77,9 @@ class _Program:
         if any(i < of_method for i in moving):
             raise TypeError("simulate cannot be differentiated with respect to numbers of its solver: pass plain ones.")
         flat, structure = jax.tree.flatten((self.of_travel, self.of_record))
-        found = late(self.recorded, tuple(flat), _refuse, operands)
+        found = deferred(self.recorded, tuple(flat), _refuse, operands)
         gone, record = jax.tree.unflatten(structure, found)
-        linear = Linear(
+        linear = LinearMap(
             lambda known, dx: self._forwards(known, moving, dx), lambda known, w: self._backwards(known, moving, w),
             _SENTENCE,
         )  # fmt: skip
@@ -125,7 +125,7 @@ class _Program:
         moving = moving[: sum(i < count - 3 for i in moving)]
         system_of = lambda p: self._moved(operands, moving, p)[1]
         chain = Chain(method, system_of, record.trace, tuple(operands[i] for i in moving))
-        return Again(chain, system, start, record, _walk(method, system, self.shown))
+        return RecordedRun(chain, system, start, record, _walk(method, system, self.shown))
 
     def _gone(self, method, system, start, record):
         walk = _walk(method, system, self.shown)
@@ -146,7 +146,7 @@ class _Program:
             if walk.looks:
                 slope = jnp.concatenate([system.rate(*point), u[: v.size]])
                 seen = jax.tree.map(lambda a, b: jnp.where(looks, a, b), seen.after(what.look, y, slope), seen)
-            visited = put(visited, what.number, Visited(t, q, v, u))
+            visited = put(visited, what.number, VisitedStates(t, q, v, u))
             return walk.route.after(there, t, q, v, u, what.level, what.goes), (on, visited, seen)
 
         def between(stations, rest):
@@ -163,18 +163,18 @@ class _Program:
             on = jnp.broadcast_to(now, (count + 1, *now.shape))
         # One row more, for looks.
         empty: Any = jax.tree.map(lambda x: jnp.zeros((x.shape[0] + 1, *x.shape[1:]), x.dtype), self.of_record.visited)
-        seen = Look.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
+        seen = PowerIteration.start(jnp.concatenate([given_q, given_v])) if walk.looks else None
         (_, q, v), (on, visited, _), (y0, run) = walk.go(visit, between, stations, (on, empty, seen), looks=True)
         visited = first_rows(visited, walk.visits)
         first_q, first_v = split(system, y0)
         met = _met(method, system, on, times, q.at[0].set(first_q), v.at[0].set(first_v), given_v)
         q, v, u = sound(met[0], q[1:], v[1:], visited.u[walk.last] if self.shown else None)
         moved, turned = (jnp.max(jnp.abs(x), initial=0) for x in (first_q - given_q, first_v - given_v))
-        gone = Travel(
-            Path(q, v, u, first_q, first_v, run.moments), run.on, moved, turned, met[0], met[1:], run.steps,
+        gone = RunResult(
+            Trajectory(q, v, u, first_q, first_v, run.moments), run.on, moved, turned, met[0], met[1:], run.steps,
             run.rejected, run.iterations, run.status, run.time,
         )  # fmt: skip
-        return gone, Record(run.trace, on, met[0], visited)
+        return gone, RunRecord(run.trace, on, met[0], visited)
 
     @staticmethod
     def _flat(results, shapes):
@@ -182,12 +182,12 @@ class _Program:
         return [jnp.asarray(x, s.dtype) for x, s in pairs]
 
 
-def _walk(method: Any, system: System, shown: bool) -> Walk:
+def _walk(method: Any, system: System, shown: bool) -> CorrectionLoop:
     between = system.constrained and not method.on_grid
     held = tuple(level for level, holds in zip((POSITION, VELOCITY), method.step.held, strict=True) if holds)
     ending = held * between + (ACCELERATION,) * shown
     route = method.step.route(ROUNDS if system.constrained else ())
-    return Walk(route, LOOKS * (method.looks and system.constrained), ending, len(method.outputs))
+    return CorrectionLoop(route, EVALUATIONS * (method.looks and system.constrained), ending, len(method.outputs))
 
 
 def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any) -> Any:
@@ -208,7 +208,9 @@ def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: 
     return met | missing.at[0].set(False)
 
 
-def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any) -> tuple[Travel, Record]:
+def _shapes(
+    method: FixedSteps | AdaptiveSteps, system: System, begin: Any, q: Any, v: Any
+) -> tuple[RunResult, RunRecord]:
     structure, outputs, size = system.structure, len(method.outputs), method.step.size(system)
     events, switches = len(structure.events), len(structure.switches)
     steps, whole = method.room, jnp.zeros((), int).dtype
@@ -218,17 +220,19 @@ def _shapes(method: Fixed | Adaptive, system: System, begin: Any, q: Any, v: Any
     moments, on = (number(events), flag(outputs, switches)) if events else (None, None)
     known = system.constrained and not system.redundant
     u = number(outputs, v.size + structure.multiplier_count) if known else None
-    path = Path(number(outputs, q.size), number(outputs, v.size), u, number(q.size), number(v.size), moments)
+    path = Trajectory(number(outputs, q.size), number(outputs, v.size), u, number(q.size), number(v.size), moments)
     going = (number(), number(), flag(), flag(outputs), count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(method.stored(size).rows + 1, size)
     which = number(outputs), count(outputs), count(), count()
-    trace = Trace(number(steps), number(steps), states, count(), *which, *happened)
+    trace = AcceptedSteps(number(steps), number(steps), states, count(), *which, *happened)
     visits = _walk(method, system, known).visits
     unknowns = v.size + structure.multiplier_count
-    visited = Visited(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None
+    visited = (
+        VisitedStates(number(visits), *(number(visits, n) for n in (q.size, v.size, unknowns))) if visits else None
+    )
     of_stations = flag(outputs + 1, switches) if events else None
-    return Travel(path, on, *going), Record(trace, of_stations, flag(), visited)
+    return RunResult(path, on, *going), RunRecord(trace, of_stations, flag(), visited)
 
 
 def _refuse(operands, moving, changes):

@@ -13,13 +13,13 @@ from jax import lax
 from ..core.errors import ParameterError
 from ..core.parameters import show
 from ..core.status import Status
-from ..dynamics.implicit_equations import AbstractProblem
+from ..dynamics.implicit_equations import AbstractEquations
 from ..dynamics.newton import newton
-from ..dynamics.projection import Visited, settle
+from ..dynamics.projection import VisitedStates, settle
 from ..system.system import System
 
 
-class Coefficients(NamedTuple):
+class NewmarkCoefficients(NamedTuple):
     """With v' the accelerations and a those of the method, of which q and v at the end of a step are made:
 
     (1 - alpha_m) a1 + alpha_m a0 = (1 - alpha_f) v'1 + alpha_f v'0,
@@ -42,7 +42,7 @@ class Coefficients(NamedTuple):
         return self.alpha_m - self.alpha_f
 
 
-class State(NamedTuple):
+class NewmarkState(NamedTuple):
     """What goes from step to step. The method's own acceleration is a = v' + h drift, whatever the step size h."""
 
     q: Any
@@ -63,7 +63,7 @@ class AbstractNewmark(diffrax.AbstractAdaptiveSolver):
 
     @property
     @abc.abstractmethod
-    def coefficients(self) -> Coefficients: ...
+    def coefficients(self) -> NewmarkCoefficients: ...
 
     @property
     @abc.abstractmethod
@@ -116,7 +116,7 @@ class GeneralizedAlpha(AbstractNewmark):
         r = self.spectral_radius
         alpha_m, alpha_f = (2 * r - 1) / (r + 1), r / (r + 1)
         gamma = 0.5 + alpha_f - alpha_m
-        return Coefficients(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
+        return NewmarkCoefficients(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
 
     @property
     def on_velocity(self):
@@ -128,14 +128,14 @@ class TrapezoidalIndex2(AbstractNewmark):
 
     @property
     def coefficients(self):
-        return Coefficients(0.0, 0.0, 0.25, 0.5)
+        return NewmarkCoefficients(0.0, 0.0, 0.25, 0.5)
 
     @property
     def on_velocity(self):
         return True
 
 
-class EndOfStep(AbstractProblem):
+class EndOfStep(AbstractEquations):
     """The equations of a step: unknown are v' and the multipliers at its end.
 
     Of each body the data are q at the start, and the displacement and the velocity at the end if v' is zero there.
@@ -145,7 +145,7 @@ class EndOfStep(AbstractProblem):
     t: Any
     h: Any
     data: tuple[Any, ...]
-    coefficients: Coefficients = eqx.field(static=True)
+    coefficients: NewmarkCoefficients = eqx.field(static=True)
     on_velocity: bool = eqx.field(static=True)
 
     def place(self, body, data, x):
@@ -175,7 +175,7 @@ class EndOfStep(AbstractProblem):
         return jnp.where(change == 0, 0, jnp.minimum(of_velocity, of_position))
 
 
-def own_acceleration(c: Coefficients, now: Any, before: Any, a: Any) -> Any:
+def own_acceleration(c: NewmarkCoefficients, now: Any, before: Any, a: Any) -> Any:
     """a at the end of a step from v' at its end, and v' and a at its start."""
     return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
 
@@ -185,7 +185,7 @@ def ahead(h: Any) -> Any:
     return (lambda *_: h / 8) if h else _moment
 
 
-def start(solver: AbstractNewmark, system: System, h: Any, visited: Visited) -> Any:
+def start(solver: AbstractNewmark, system: System, h: Any, visited: VisitedStates) -> Any:
     """The state at the last but one of the states visited, with accelerations and multipliers that agree with the
     equations of motion there."""
     _, q, v, u = (x[-2] for x in visited)
@@ -195,7 +195,7 @@ def start(solver: AbstractNewmark, system: System, h: Any, visited: Visited) -> 
     parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
     accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)
     own, drift = (jnp.concatenate([x.reshape(-1) for x in y]) for y in (accelerations, jerks))
-    return State(q, v, own, solver.coefficients.shift * drift, u[v.size :]).joined()
+    return NewmarkState(q, v, own, solver.coefficients.shift * drift, u[v.size :]).joined()
 
 
 def _moment(q: Any, v: Any, acceleration: Any) -> Any:
@@ -219,13 +219,13 @@ def _resolved(h: Any, v: Any, acceleration: Any, jerk: Any) -> tuple[Any, Any]:
     return acceleration - lost / (size + lost) * along * jerk, size / (size + lost) * jerk
 
 
-def state_of(system: System, y: Any) -> State:
+def state_of(system: System, y: Any) -> NewmarkState:
     nq, nv = system.structure.coordinate_count, system.structure.velocity_count
     ends = np.cumsum([nq, nv, nv, nv]).tolist()
-    return State(*jnp.split(y, ends))
+    return NewmarkState(*jnp.split(y, ends))
 
 
-def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: State) -> EndOfStep:
+def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: NewmarkState) -> EndOfStep:
     c, own = solver.coefficients, state.acceleration + h * state.drift
     end = own_acceleration(c, jnp.zeros_like(own), state.acceleration, own)
     displacement = h * state.v + h * h * ((0.5 - c.beta) * own + c.beta * end)
@@ -249,7 +249,7 @@ def advance(
     return end.joined(), error(solver, system, h, state, end), found.code, found.iterations
 
 
-def after(problem: EndOfStep, state: State, u: Any, settles: bool) -> State:
+def after(problem: EndOfStep, state: NewmarkState, u: Any, settles: bool) -> NewmarkState:
     """The state after a step, from the solution of its equations."""
     system, h = problem.system, problem.h
     count = system.structure.velocity_count
@@ -263,10 +263,10 @@ def after(problem: EndOfStep, state: State, u: Any, settles: bool) -> State:
     q, v = (jnp.concatenate([pair[i].reshape(-1) for pair in placed]) for i in (0, 1))
     if settles:
         q, v = settle(system, problem.t, q, v)
-    return State(q, v, x, (own - x) / h, u[count:])
+    return NewmarkState(q, v, x, (own - x) / h, u[count:])
 
 
-def error(solver: AbstractNewmark, system: System, h: Any, state: State, end: State) -> Any:
+def error(solver: AbstractNewmark, system: System, h: Any, state: NewmarkState, end: NewmarkState) -> Any:
     """The leading error of a step in q; as large as if it alone were judged.
 
     After a jump of forces a keeps a part of them for some steps: what it does not have from the rate of v' counts too.

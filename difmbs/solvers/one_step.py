@@ -18,19 +18,19 @@ from jax import lax
 from ..core.status import Status
 from ..dynamics.accelerations import anew, corrected, derivative, solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
-from ..dynamics.projection import Route, Visited, settle
+from ..dynamics.projection import ProjectionPlan, VisitedStates, settle
 from ..jaxtools.many_tangents import jvp_of_many
 from ..linalg.rows import with_row
 from ..system.system import System
 from . import newmark
 from .newmark import AbstractNewmark
 from .root_finders import patient
-from .stages import Attached, stage_times
+from .stages import DifferentiatedStages, stage_times
 
 TERM = diffrax.ODETerm(derivative)
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
     """The state at the end, an error estimate, data for `between`, memory for the next step, `Status.ok` or what went
     wrong (None where nothing can), and how many iterations it took to solve equations."""
 
@@ -67,11 +67,11 @@ class AbstractOneStep(eqx.Module):
         """The time for forces and constraints."""
         return t
 
-    def route(self, levels: tuple[int, ...] = ()) -> Route:
+    def route(self, levels: tuple[int, ...] = ()) -> ProjectionPlan:
         """The way from given q and v to a start: corrections on these levels of the constraints first."""
-        return Route(levels)
+        return ProjectionPlan(levels)
 
-    def start(self, system: System, t: Any, end: tuple[Any, Any], visited: Visited | None) -> Any:
+    def start(self, system: System, t: Any, end: tuple[Any, Any], visited: VisitedStates | None) -> Any:
         """The state at the start, after the route."""
         return jnp.concatenate(end)
 
@@ -88,7 +88,7 @@ class AbstractOneStep(eqx.Module):
         """What the first step needs, and every step hands to the next."""
 
     @abc.abstractmethod
-    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> Step: ...
+    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> StepResult: ...
 
     @abc.abstractmethod
     def result(self, system: System, t: Any, h: Any, y: Any, end: Any) -> Any:
@@ -128,7 +128,7 @@ def _settled(system: System, t: Any, y: Any) -> Any:
     return jnp.concatenate(settle(system, t, *split(system, y))) if system.constrained else y
 
 
-class AnySolver(AbstractOneStep):
+class DiffraxStep(AbstractOneStep):
     """A diffrax solver as it is, differentiated by JAX."""
 
     solver: diffrax.AbstractSolver
@@ -145,11 +145,11 @@ class AnySolver(AbstractOneStep):
             # A slope that was kept from the end of the step belongs to the state before it was settled.
             memory = self.begin(system, t + h, h, end)
         code = self._solved(system, t + h, h, y1, dense, result)
-        return Step(end, error, dense, memory, code, jnp.zeros((), int))
+        return StepResult(end, error, dense, memory, code, jnp.zeros((), int))
 
     def _solved(self, system, t, h, y, dense, result):
         """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""
-        if not isinstance(self.solver, Attached):
+        if not isinstance(self.solver, DifferentiatedStages):
             return None
         last = dense["k"][-1] if "k" in dense else dense["y1"] - dense["y0"]
         slope = h * derivative(t, y, system)
@@ -204,7 +204,7 @@ class Explicit(AbstractOneStep):
             slopes, end, code = self._constrained(system, t, h, y)
             y1 = y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes)
             error = h * _dot(jnp.asarray(tableau.b_error, y.dtype), slopes)
-            return Step(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
+            return StepResult(end, error, dict(y0=y, y1=y1, k=h * slopes), None, code, zero)
         # Traced once and called for every stage.
         slope, time = jax.jit(derivative), stage_times(t, h)
         slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
@@ -214,7 +214,7 @@ class Explicit(AbstractOneStep):
         y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
         error = _weighted(h, tableau.b_error, slopes)
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
-        return Step(y1, error, dense, slopes[-1] if tableau.fsal else None, None, zero)
+        return StepResult(y1, error, dense, slopes[-1] if tableau.fsal else None, None, zero)
 
     @property
     def reach(self):
@@ -298,7 +298,7 @@ class Explicit(AbstractOneStep):
         return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
 
 
-class Implicit(AbstractOneStep):
+class NewmarkStep(AbstractOneStep):
     """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged.
 
     It meets the constraints on one level only, and what it violates on the other would disturb the accelerations where
@@ -317,7 +317,7 @@ class Implicit(AbstractOneStep):
         return self.varying or not on_velocity, self.varying or on_velocity
 
     def route(self, levels=()):
-        return Route((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
+        return ProjectionPlan((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
 
     def start(self, system, t, end, visited):
         return newmark.start(self.solver, system, self.first, visited)
@@ -335,7 +335,7 @@ class Implicit(AbstractOneStep):
     def step(self, system, t, h, y, memory):
         end, error, code, iterations = newmark.advance(self.solver, system, t, h, y, self.varying)
         slopes = [self.slope(t, x, system) for x in (y, end)]
-        return Step(end, error, (y, end, *slopes), None, code, iterations)
+        return StepResult(end, error, (y, end, *slopes), None, code, iterations)
 
     def result(self, system, t, h, y, end):
         state, known = newmark.state_of(system, y), newmark.state_of(system, end)
@@ -363,10 +363,10 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
     `rtol` is the run's tolerance, `dt` the size of steps if it is given; also then they may be `varying`.
     """
     if isinstance(solver, AbstractNewmark):
-        return Implicit(solver, dt or 0.0, varying)
+        return NewmarkStep(solver, dt or 0.0, varying)
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
-    return AnySolver(patient(solver, rtol))
+    return DiffraxStep(patient(solver, rtol))
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:

@@ -9,10 +9,10 @@ import equinox as eqx
 import jax
 import optimistix
 
-from .stages import Attached
+from .stages import DifferentiatedStages
 
 
-class Patient(optimistix.AbstractRootFinder):
+class PatientRootFinder(optimistix.AbstractRootFinder):
     """A root finder that goes on while it converges.
 
     Those of diffrax 0.7.2 and optimistix 0.1.0 report divergence where they have not converged after two iterations.
@@ -46,8 +46,8 @@ def patient(solver: Any, rtol: float) -> Any:
     # Left open they are an object that diffrax' own loop replaces.
     if not isinstance(finder.rtol, (float, int, jax.Array)):
         finder = dataclasses.replace(finder, rtol=0.1 * rtol, atol=0.1 * rtol, norm=optimistix.max_norm)
-    finder = Patient(finder.rtol, finder.atol, finder.norm, finder)
+    finder = PatientRootFinder(finder.rtol, finder.atol, finder.norm, finder)
     if isinstance(solver, diffrax.AbstractDIRK):
         # Diffrax' loop over the stages is not differentiated.
         solver = dataclasses.replace(solver, scan_kind="lax")
-    return Attached(eqx.tree_at(lambda s: s.root_finder, solver, finder))
+    return DifferentiatedStages(eqx.tree_at(lambda s: s.root_finder, solver, finder))

@@ -29,7 +29,7 @@ class _Tableau(NamedTuple):
     c: tuple[float, ...]
 
 
-class Attached(diffrax.AbstractSolver):
+class DifferentiatedStages(diffrax.AbstractSolver):
     """A diagonally implicit method of diffrax whose stages are differentiated at their solution.
 
     Diffrax' own derivatives go through libraries whose checks call back into Python in the middle of a program: JAX

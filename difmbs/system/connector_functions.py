@@ -11,7 +11,7 @@ from ..core.errors import ParameterError
 from ..core.reprs import of_arrays
 from ..core.types import Params, Vector
 from .groups import ConnectorGroup
-from .structure import Part
+from .structure import InstanceRange
 from .system import ConstraintLevels, System
 
 Blocks = tuple[tuple[Any, ...], ...]
@@ -109,5 +109,5 @@ def constraint_equations(system: System, name: str) -> Callable[..., ConstraintL
     return equations
 
 
-def _group(system: System, kind: str, part: Part) -> ConnectorGroup:
+def _group(system: System, kind: str, part: InstanceRange) -> ConnectorGroup:
     return getattr(system.structure, kind)[part.group]

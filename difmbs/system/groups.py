@@ -79,7 +79,7 @@ class BodyGroup:
 
 
 @dataclasses.dataclass(frozen=True)
-class Slot:
+class GroupMarker:
     """One marker of a group of connectors: which bodies, which port, which coordinate."""
 
     body: int
@@ -87,7 +87,7 @@ class Slot:
     port: Any
     coordinate: int | None
 
-    def select(self, instances: Index) -> "Slot":
+    def select(self, instances: Index) -> "GroupMarker":
         return dataclasses.replace(self, rows=Index(self.rows.rows[instances.rows]))
 
 
@@ -99,7 +99,7 @@ class ConnectorGroup:
     """
 
     stack: Stack
-    slots: tuple[Slot, ...]
+    slots: tuple[GroupMarker, ...]
     count: int
     active: bool
     switch: int | None
@@ -110,7 +110,7 @@ class SensorGroup:
     """One sensor, with as many instances as its marker has."""
 
     stack: Stack
-    slot: Slot
+    slot: GroupMarker
     sensor: type[AbstractSensor]
     single: bool
 
@@ -124,7 +124,7 @@ class EventGroup:
     switches: tuple[tuple[int, bool], ...]
 
 
-class Local(eqx.Module):
+class LocalConnector(eqx.Module):
     """One connector with its bodies: everything below is a function of (q, v) of these bodies alone.
 
     Of a whole group: the same with a leading axis of instances on every array, which `each` maps over.
@@ -143,8 +143,8 @@ class Local(eqx.Module):
         """function(local) for every instance of a group."""
         return eqx.filter_vmap(function)(self)
 
-    def at(self, q, v) -> "Local":
-        return Local(self.law, self.markers, self.bodies, q, v, self.ports, self.on)
+    def at(self, q, v) -> "LocalConnector":
+        return LocalConnector(self.law, self.markers, self.bodies, q, v, self.ports, self.on)
 
     def config(self) -> tuple[Any, ...]:
         return tuple(p.place(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, strict=True))

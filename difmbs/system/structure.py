@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.parameters import Path, Spec
+from ..core.parameters import ParameterPath, Spec
 from ..elements.sensors import Output
 from ..linalg.index import Index
 from .groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup
@@ -14,7 +14,7 @@ KINDS = ("bodies", "forces", "fields", "constraints", "sensors", "events")
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class InstanceRange:
     """Where a part of an element's instances is: these instances of that group of its kind."""
 
     group: int
@@ -23,17 +23,17 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True)
-class Element:
+class NamedElement:
     """What a name stands for. `kind` is the name of one of the structure's lists of groups."""
 
     kind: str
     single: bool
     count: int
-    parts: tuple[Part, ...]
+    parts: tuple[InstanceRange, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Stored:
+class StoredRows:
     """Rows of one stored leaf; `positions` in the parameter they belong to, None where all instances share it."""
 
     stack: int
@@ -43,12 +43,12 @@ class Stored:
 
 
 @dataclasses.dataclass(frozen=True)
-class Home:
+class ParameterLocation:
     """Where a parameter lives."""
 
     shape: tuple[int, ...]
     spec: Spec
-    parts: tuple[Stored, ...]
+    parts: tuple[StoredRows, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Structure:
     constraints: tuple[ConnectorGroup, ...]
     sensors: tuple[SensorGroup, ...]
     events: tuple[EventGroup, ...]
-    elements: Mapping[str, Element]
-    homes: Mapping[Path, Home]
+    elements: Mapping[str, NamedElement]
+    homes: Mapping[ParameterPath, ParameterLocation]
     readings: Mapping[str, int | Output | Callable[..., Any]]
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
     switches: tuple[bool, ...] = ()

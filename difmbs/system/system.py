@@ -11,15 +11,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..core.errors import ParameterError, counted, did_you_mean
-from ..core.parameters import Path, as_array, check_range, is_numbers, nest, show, unnest, warn_if_negative
+from ..core.parameters import ParameterPath, as_array, check_range, is_numbers, nest, show, unnest, warn_if_negative
 from ..core.reprs import listed, of_arrays
 from ..core.types import Params, Vector
 from ..elements.ports import Marker
 from ..jaxtools import compile_messages, equinox_copies, program_cache
 from ..jaxtools.memory_layout import by_component
 from ..linalg.index import Index
-from .groups import BodyGroup, ConnectorGroup, Leaves, Local, Slot, with_ties
-from .structure import Element, Home, Part, Structure
+from .groups import BodyGroup, ConnectorGroup, GroupMarker, Leaves, LocalConnector, with_ties
+from .structure import InstanceRange, NamedElement, ParameterLocation, Structure
 
 # There are no programs before there is a system.
 program_cache.switch_on()
@@ -30,7 +30,7 @@ _KINDS = ("bodies", "forces", "fields", "constraints", "events")
 
 
 @dataclasses.dataclass(frozen=True)
-class World:
+class BodyStates:
     """The bodies, their coordinates and velocities, by group."""
 
     bodies: tuple[Any, ...]
@@ -94,12 +94,12 @@ class System(eqx.Module):
         """The system with some parameters replaced; `params` has the form of a part of `self.params()`."""
         return self.with_values(self.check_params(params))
 
-    def check_params(self, params: Params) -> dict[Path, Any]:
+    def check_params(self, params: Params) -> dict[ParameterPath, Any]:
         """The parameters by path, as arrays; names that lead nowhere, wrong shapes and values are refused."""
         homes = self.structure.homes
         return {path: self._checked(path, value, homes[path]) for path, value in unnest(params, homes).items()}
 
-    def with_values(self, values: Mapping[Path, Any]) -> "System":
+    def with_values(self, values: Mapping[ParameterPath, Any]) -> "System":
         """The system with checked parameters replaced."""
         changes: dict[tuple[int, int], list[tuple[Index, Any]]] = {}
         for path, value in values.items():
@@ -135,12 +135,12 @@ class System(eqx.Module):
             v.append(b)
         return _joined(q), _joined(v)
 
-    def world(self, q: Vector, v: Vector) -> World:
+    def world(self, q: Vector, v: Vector) -> BodyStates:
         groups = self.with_leaves("bodies")
         bodies = tuple(group.stack.instances(leaves)["element"] for group, leaves in groups)
         # With constraints most of the work is done on the blocks of a matrix, row by row.
         stored = (lambda x: x) if self.constrained else by_component
-        return World(
+        return BodyStates(
             bodies,
             tuple(stored(group.coordinates(q)) for group, _ in groups),
             tuple(stored(group.velocities(v)) for group, _ in groups),
@@ -215,7 +215,7 @@ class System(eqx.Module):
         seen = [self.local(world, *pair).each(lambda x: x.config()) for pair in groups if pair[0].active]
         return jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in (q, *jax.tree.leaves(seen))]))
 
-    def levels(self, t: Any, local: Local, slots: tuple[Slot, ...], dtype: Any) -> ConstraintLevels:
+    def levels(self, t: Any, local: LocalConnector, slots: tuple[GroupMarker, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity
         position = None if on_velocity else local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1)
@@ -273,7 +273,7 @@ class System(eqx.Module):
 
     # Access by name
 
-    def element(self, name: str, *kinds: str) -> Element:
+    def element(self, name: str, *kinds: str) -> NamedElement:
         """What the name stands for, if it is of one of the kinds."""
         elements = {n: e for n, e in self.structure.elements.items() if e.kind in kinds}
         if name in elements:
@@ -296,14 +296,16 @@ class System(eqx.Module):
         first = self.structure.first_stack(kind)
         return list(zip(groups, self.stacks[first : first + len(groups)], strict=True))
 
-    def local(self, world: World, group: ConnectorGroup, leaves: Leaves, select: Index | None = None) -> Local:
+    def local(
+        self, world: BodyStates, group: ConnectorGroup, leaves: Leaves, select: Index | None = None
+    ) -> LocalConnector:
         """A group of connectors, or the selected instances of it, as local functions of their own bodies."""
         tree, slots = group.stack.instances(leaves), group.slots
         if select is not None:
             tree = jax.tree.map(lambda x: select.take(x) if eqx.is_array(x) else x, tree)
             slots = tuple(slot.select(select) for slot in slots)
         bodies = tuple(jax.tree.map(slot.rows.take, world.bodies[slot.body]) for slot in slots)
-        return Local(
+        return LocalConnector(
             with_ties(tree["element"], bodies),
             tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(slots)),
             bodies,
@@ -313,15 +315,15 @@ class System(eqx.Module):
             None if group.switch is None else jnp.broadcast_to(self.is_on(group), (len(slots[0].rows),)),
         )
 
-    def part(self, world: World, name: str, part: Part) -> Local:
+    def part(self, world: BodyStates, name: str, part: InstanceRange) -> LocalConnector:
         """The instances of a named connector that are in one group, as local functions."""
         group, leaves = self.with_leaves(self.structure.elements[name].kind)[part.group]
         return self.local(world, group, leaves, part.instances)
 
-    def field(self, world: World, group: ConnectorGroup, leaves: Leaves) -> "Field":
+    def field(self, world: BodyStates, group: ConnectorGroup, leaves: Leaves) -> "LocalField":
         tree = jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, group.stack.instances(leaves))
         sides = tuple(
-            Local(
+            LocalConnector(
                 None,
                 (Marker(tree.get(f"marker{i}")),),
                 (jax.tree.map(slot.rows.take, world.bodies[slot.body]),),
@@ -331,11 +333,11 @@ class System(eqx.Module):
             )
             for i, slot in enumerate(group.slots)
         )
-        return Field(with_ties(tree["element"], (JoinedBodies(sides),)), sides, self.is_on(group))
+        return LocalField(with_ties(tree["element"], (JoinedBodies(sides),)), sides, self.is_on(group))
 
     # Internals
 
-    def add_to(self, total: list[Any], slots: tuple[Slot, ...], forces: tuple[Any, ...]) -> None:
+    def add_to(self, total: list[Any], slots: tuple[GroupMarker, ...], forces: tuple[Any, ...]) -> None:
         """Adds the generalized forces of a group to those of its bodies (a list with an array for each group)."""
         for slot, force in zip(slots, forces, strict=True):
             total[slot.body] = slot.rows.add(total[slot.body], force)
@@ -346,7 +348,7 @@ class System(eqx.Module):
         indices = of_group(self.structure.bodies[part.group], part.instances.rows)
         return indices[0] if element.single else indices
 
-    def _checked(self, path: Path, value: Any, home: Home):
+    def _checked(self, path: ParameterPath, value: Any, home: ParameterLocation):
         where, field = path[0], ".".join(path[1:])
         value = as_array(value)
         if not is_numbers(value):
@@ -363,7 +365,7 @@ class System(eqx.Module):
 class JoinedBodies:
     """The parameters of the bodies of all sides of a field, one after the other."""
 
-    def __init__(self, sides: tuple[Local, ...]):
+    def __init__(self, sides: tuple[LocalConnector, ...]):
         self._bodies = [side.bodies[0] for side in sides]
 
     def __getattr__(self, name: str) -> Any:
@@ -371,11 +373,11 @@ class JoinedBodies:
 
 
 @dataclasses.dataclass(frozen=True)
-class Field:
+class LocalField:
     """A law among many points, with its markers side by side."""
 
     law: Any
-    sides: tuple[Local, ...]
+    sides: tuple[LocalConnector, ...]
     on: Any = None
 
     def positions(self):
@@ -393,7 +395,7 @@ class Field:
         return transposed(forces if self.on is None else jnp.where(self.on, forces, 0))[0]
 
 
-def _read(stacks: Any, home: Home) -> Any:
+def _read(stacks: Any, home: ParameterLocation) -> Any:
     """A parameter from the rows that hold it."""
     first = home.parts[0]
     if first.positions is None:

@@ -8,13 +8,13 @@ from ..core.errors import FileError, counted
 from ..core.reprs import listed
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
-from ..design.optimize import Search, optimize, posed_search
+from ..design.optimize import DesignSearch, optimize, posed_search
 from ..files import fields
 from ..files.simulation_settings import SimulationSettings, read_settings
 from ..files.toml import read_document
 from ..search.unknowns import Unknowns
 from .objective_tables import read_limits, read_objectives
-from .task_file import AbstractTask, read_model_of, read_search, said_of_task
+from .task_file import AbstractTaskFile, read_model_of, read_search, said_of_task
 from .unknown_tables import read_unknowns
 
 _SEARCH = {
@@ -26,7 +26,7 @@ _SEARCH = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DesignFile(AbstractTask[Design]):
+class DesignFile(AbstractTaskFile[Design]):
     """A design task as a file describes it.
 
     `system`, `objectives`, `unknowns` and `limits` are what `optimize` takes, `simulation` and `search` its settings;
@@ -55,7 +55,7 @@ class DesignFile(AbstractTask[Design]):
         count = self.search.get("starts", 1) if starts is None else starts
         return self.posed().stored(folder, count, self.search.get("seed", 0))
 
-    def posed(self) -> Search:
+    def posed(self) -> DesignSearch:
         """The search before it begins."""
         with said_of_task(self.document):
             search = posed_search(self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments())

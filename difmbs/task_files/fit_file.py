@@ -14,12 +14,12 @@ from ..files.simulation_settings import SimulationSettings, read_settings
 from ..files.toml import read_document
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
-from ..identification.identify import Search, identify, posed_problem
-from ..identification.setup import Posed
+from ..identification.identify import FitSearch, identify, posed_problem
+from ..identification.setup import FitSetup
 from ..search.progress import Lines
 from ..search.unknowns import Unknowns
 from .experiment_tables import read_experiments
-from .task_file import AbstractTask, read_model_of, read_search, said_of_task
+from .task_file import AbstractTaskFile, read_model_of, read_search, said_of_task
 from .unknown_tables import read_unknowns
 
 _SEARCH = {
@@ -33,7 +33,7 @@ _SIMULATION = ("dt", "solver", "rtol", "atol", "max_steps")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FitFile(AbstractTask[Fit]):
+class FitFile(AbstractTaskFile[Fit]):
     """A fit as a file describes it.
 
     `system`, `experiments` and `unknowns` are what `identify` takes, `simulation` and `search` its settings by name;
@@ -58,10 +58,10 @@ class FitFile(AbstractTask[Fit]):
     def stored(self, folder: str | os.PathLike[str]) -> Fit:
         """The fit as far as it is on the disk, without going on."""
         posed = self.posed
-        return Search(posed, 1, Lines(posed.unknowns.names, False), folder).stored()
+        return FitSearch(posed, 1, Lines(posed.unknowns.names, False), folder).stored()
 
     @functools.cached_property
-    def posed(self) -> Posed:
+    def posed(self) -> FitSetup:
         """As a least-squares problem."""
         with said_of_task(self.document):
             options = {key: self.search[key] for key in ("loss", "segments") if key in self.search}

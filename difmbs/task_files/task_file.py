@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AbstractTask(abc.ABC, Generic[Result]):
+class AbstractTaskFile(abc.ABC, Generic[Result]):
     """A search as a file describes it: `model`: the file of the model; `search`: the settings by name; `hashes`: the
     SHA-256 of the files of numbers by their paths.
     """

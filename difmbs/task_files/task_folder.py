@@ -34,7 +34,7 @@ _KEYS = ("file", "starts", "status", "objective", "limits", *_OF_FITS, "paramete
 
 
 @dataclasses.dataclass
-class Folder:
+class TaskFolder:
     """The folder at `path` for the results of `task`; `starts`: so many, instead of what the task says."""
 
     path: Path
