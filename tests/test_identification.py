@@ -251,7 +251,7 @@ def test_an_optimizer_of_optax_comes_close():
     assert fit.status == "finished"
     assert_close = {n: fit.values[n] == pytest.approx(v, rel=2e-2) for n, v in TRUTH.items()}
     assert all(assert_close.values())
-    assert fit.chi2 < 1e-3 * fit.history[0].chi2
+    assert fit.chi2 < 1e-3 * fit.history[0].value
 
 
 def test_profiles_agree_with_the_linearization_where_it_holds():
@@ -397,7 +397,7 @@ def test_ctrl_c_leaves_the_best_of_an_optimizer(tmp_path):
         experiment(noisy()), unknowns(1.62, 3950.0, 78.0), optimizer=optax.adam(2e-3), progress=interrupted_at(4)
     )
     assert fit.status == "interrupted"
-    assert fit.chi2 == pytest.approx(min(line.chi2 for line in fit.history), rel=1e-6)
+    assert fit.chi2 == pytest.approx(min(line.value for line in fit.history), rel=1e-6)
     with pytest.raises(mbs.ParameterError, match="nothing is kept on the disk"):
         identify(experiment(), unknowns(), optimizer=optax.adam(2e-3), folder=tmp_path)
 
@@ -606,7 +606,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(tmp_path):
     again = identify(experiment(noisy()), unknowns(), folder=tmp_path / "part", resume=True)
     assert np.array_equal(whole.numbers, again.numbers)
     assert np.array_equal(whole.covariance, again.covariance)
-    assert [line.chi2 for line in whole.history] == [line.chi2 for line in again.history]
+    assert [line.value for line in whole.history] == [line.value for line in again.history]
     with pytest.raises(mbs.FileError, match="belongs to another fit"):
         identify(experiment(noisy(1)), unknowns(), folder=tmp_path / "part", resume=True)
     with pytest.raises(mbs.FileError, match="nothing to resume"):
@@ -647,7 +647,7 @@ def test_ctrl_c_leaves_the_best_so_far():
     fit = identify(experiment(), unknowns(), progress=interrupted_at(4))
     assert fit.status == "interrupted"
     assert 0 < fit.evaluations < 10
-    assert fit.chi2 == min(line.chi2 for line in fit.history)
+    assert fit.chi2 == min(line.value for line in fit.history)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from difmbs.identification.problem import AbstractLeastSquares, Scaling
+from difmbs.identification.fit_problem import AbstractLeastSquares, Scaling
 from difmbs.search import levenberg_marquardt as lm
 
 FAR = np.array([0.3, 5.0])

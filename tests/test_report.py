@@ -322,7 +322,7 @@ def test_bad_fits_are_not_praised(plain, folder):
 
 
 def test_starts_are_ranked(plain, folder):
-    from difmbs.identification.starts import TriedStarts
+    from difmbs.identification.best_start import TriedStarts
 
     tried = TriedStarts(np.full((2, 3), 2.0), np.stack([plain.numbers, 2 * plain.numbers]), np.array([plain.chi2, 1e5]))
     page = page_of(dataclasses.replace(plain, tried=tried), folder, "tried.html")
@@ -340,7 +340,7 @@ def test_the_page_of_a_design_says_what_the_design_says(design, folder):
     found = [number(r[3]) for r in rows]
     np.testing.assert_allclose(found, [*design.objectives.values(), *design.limits], rtol=1e-5)
     # The first of the history is the start.
-    assert sum(number(r[2]) for r in rows[:2]) == pytest.approx(design.history[0].chi2, rel=1e-5)
+    assert sum(number(r[2]) for r in rows[:2]) == pytest.approx(design.history[0].value, rel=1e-5)
     assert rows[2][4:] == ["at most 0.4", "active"]
     # Of the three entries of a vector the one that is nearest to a bound is shown; all of them are drawn.
     assert (rows[3][1], rows[3][5]) == (design.limited[1], "met")

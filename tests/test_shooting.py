@@ -92,7 +92,7 @@ def test_segments_find_what_one_motion_misses_and_go_on_after_a_stop(tmp_path):
         again = identify_swinging(segments=20, folder=part, resume=True)
         assert np.array_equal(fit.numbers, again.numbers)
         assert np.array_equal(fit.covariance, again.covariance)
-        assert [line.chi2 for line in fit.history] == [line.chi2 for line in again.history]
+        assert [line.value for line in fit.history] == [line.value for line in again.history]
     with pytest.raises(mbs.FileError, match="belongs to another fit"):
         identify_swinging(segments=10, folder=tmp_path / "whole", resume=True)
 

@@ -10,9 +10,8 @@ import numpy as np
 from ..core.errors import counted
 from ..core.parameters import nest
 from ..core.reprs import limited
-from ..identification.problem import put
 from ..search.progress import Iteration
-from ..search.unknowns import Unknowns
+from ..search.unknowns import Unknowns, into
 from ..system.system import System
 from .objectives import number_names
 from .task import DesignTask, evaluate
@@ -59,12 +58,7 @@ class Design:
 
     @property
     def params(self) -> dict[str, Any]:
-        changed = dict(self.task.given)
-        for target in self.task.targets:
-            changed[target.path] = put(
-                changed[target.path], target, jnp.asarray(self.numbers)[jnp.asarray(target.slots[0])]
-            )
-        return nest(changed)
+        return nest(into(self.task.given, self.task.targets, jnp.asarray(self.numbers)))
 
     @property
     def system(self) -> System:
@@ -99,7 +93,7 @@ class Design:
                 f"{name:<{width}}  {self.numbers[i]:>14.8g}  {self.start[name]:>12.6g}  {lower:g} to {upper:g}{at}"
             )
         simulations = counted(self.evaluations, "simulation")
-        first = self.history[0].chi2 if self.history else np.nan
+        first = self.history[0].value if self.history else np.nan
         lines += [
             "",
             f"{self.status} after {simulations} with derivatives; objective {self.objective:.6g}, "

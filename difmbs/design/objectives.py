@@ -11,8 +11,7 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.parameters import as_array, is_numbers, show, show_error
-from ..dynamics.outputs import component_of, entry_names, is_single
-from ..identification.experiments import output_shape
+from ..dynamics.outputs import component_of, entry_names, is_single, output_shape
 from ..simulation.solution import Solution
 from ..system.system import System
 

@@ -12,9 +12,10 @@ from scipy.optimize import minimize
 
 from ..core.errors import FileError, ParameterError, SimulationError
 from ..core.parameters import flatten, show
-from ..identification.setup import scaling_of
 from ..jaxtools.compile_messages import silence
 from ..search.progress import Iteration, Lines, Progress, Watch
+from ..search.scaling import Scaling
+from ..search.starts import random_starts
 from ..search.unknowns import AbstractUnknown, Unknowns, resolve
 from ..simulation.arguments import check_number, check_system, check_times, check_whole, output_times, tolerances
 from ..system.system import System
@@ -94,7 +95,7 @@ def posed_search(
     task = DesignTask(
         system,
         {path: jnp.asarray(found.fixed.get(path, given[path])) for path in sorted(paths)},
-        scaling_of(found),
+        Scaling.of(found),
         found.targets,
         objectives,
         tuple(limits),
@@ -212,10 +213,8 @@ class DesignSearch:
     def _starts(self, first: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
         if count == 1:
             return [first]
-        from ..identification.starts import drawn
-
         self.compared = count
-        many = drawn(self.unknowns, self.task.scaling, count, seed)
+        many = random_starts(self.unknowns, self.task.scaling, count, seed)
         objective, over = (np.asarray(x) for x in values_at(self.task, jnp.asarray(many)))
         sound = np.isfinite(objective) & np.isfinite(over)
         if not np.any(sound):
@@ -250,7 +249,7 @@ class DesignSearch:
             sizes
             and self.best is not None
             and self.best[0] == 0
-            and self.best[1] <= self.tolerance * self.history[0].chi2
+            and self.best[1] <= self.tolerance * self.history[0].value
         ):
             raise _Nothing
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.parameters import ParameterPath
-from ..identification.problem import Scaling, put
-from ..search.unknowns import Target
+from ..search.scaling import Scaling
+from ..search.unknowns import Target, into
 from ..simulation.simulate import simulate
 from ..simulation.solution import Solution
 from ..system.system import System
@@ -41,9 +41,7 @@ class DesignTask(eqx.Module):
         return (*objectives, *limited, *approaches)
 
     def motion(self, z: Any, *, throw: bool) -> Solution:
-        values, given = self.scaling.values(z), dict(self.given)
-        for target in self.targets:
-            given[target.path] = put(given[target.path], target, values[jnp.asarray(target.slots[0])])
+        given = into(self.given, self.targets, self.scaling.values(z))
         return simulate(self.system.with_values(given), throw=throw, **dict(self.options))
 
     @property

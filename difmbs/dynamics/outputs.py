@@ -237,3 +237,8 @@ def _switched(value: Any, law: AbstractConnector, variable: str, group: Connecto
     if not group.active:
         return jnp.zeros_like(value)
     return value if on is None else jnp.where(on.reshape(on.shape + (1,) * (value.ndim - on.ndim)), value, 0)
+
+
+def output_shape(system: System, output: str) -> tuple[int, ...]:
+    """Of an output at one time; refused if the system does not have it."""
+    return jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[output], *system.initial_state()).shape

@@ -18,8 +18,8 @@ from ..files.fingerprint import fingerprint as of_system
 from ..files.writing import replacing
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Iteration
+from .best_start import TriedStarts
 from .setup import FitSetup
-from .starts import TriedStarts
 
 NAME = "state.npz"
 
@@ -106,4 +106,4 @@ def fingerprint(posed: FitSetup) -> str:
 
 
 def _plain(line: Iteration) -> Any:
-    return line.number, line.chi2, line.step, line.accepted, line.values, line.seconds
+    return line.number, line.value, line.step, line.accepted, line.values, line.seconds

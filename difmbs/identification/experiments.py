@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
 from ..core.errors import ParameterError, counted, did_you_mean
 from ..core.parameters import as_array, is_numbers, show
 from ..core.reprs import listed, times
-from ..dynamics.outputs import Outputs, component_of
+from ..dynamics.outputs import component_of, output_shape
 from ..elements.piecewise import Piecewise
 from ..files.columns import Column, column_of, times_of, unit_in
 from ..files.tables import read_table
@@ -291,11 +290,6 @@ class ModalTest(AbstractExperiment):
     def program(self, settings, delays):
         channels = tuple((n, c.output or n, None, None) for n, c in self.channels.items())
         return ModalPrediction(channels, self.numbers, self.loaded)
-
-
-def output_shape(system: System, output: str) -> tuple[int, ...]:
-    """Of an output at one time; refused if the system does not have it."""
-    return jax.eval_shape(lambda q, v: Outputs(system, 0.0, q, v)[output], *system.initial_state()).shape
 
 
 def _output_shapes(experiment: AbstractExperiment, system: System, count: int) -> dict[str, tuple[int, ...]]:

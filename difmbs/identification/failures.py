@@ -7,8 +7,8 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from .experiments import AbstractExperiment
+from .fit_problem import ExperimentGroup, FitProblem
 from .predictions import ModalPrediction, MotionPrediction
-from .problem import ExperimentGroup, FitProblem
 from .setup import FitSetup
 from .time_scale import fastest, refined, step_of
 

@@ -14,9 +14,10 @@ from ..core.parameters import nest
 from ..core.reprs import limited
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Iteration
+from ..search.unknowns import into
 from ..system.system import System
+from .fit_problem import FitProblem
 from .identifiability import Identifiability
-from .problem import FitProblem
 from .profile_likelihood import gradient_error, profile
 from .questions import asked
 from .setup import FitSetup
@@ -115,17 +116,12 @@ class Fit:
         return self.posed.system.with_values({p: jnp.asarray(x) for p, x in self._model_values().items()})
 
     def _model_values(self) -> dict[Any, np.ndarray]:
-        params: dict[Any, np.ndarray] = {}
-        known = {**self.posed.params, **self.posed.unknowns.fixed}
-        for path in self.posed.unknowns.fixed:
-            if path in self.posed.system.structure.homes:
-                params[path] = np.array(known[path])
-        for target in self.posed.unknowns.targets:
-            if len(set(target.slots)) == 1 and target.path in self.posed.system.structure.homes:
-                whole = params.setdefault(target.path, np.array(known[target.path], float))
-                chosen = target.factor * self.numbers[list(target.slots[0])] + target.offset
-                whole.reshape(-1)[list(target.entries)] = chosen
-        return params
+        homes, unknowns = self.posed.system.structure.homes, self.posed.unknowns
+        known = {**self.posed.params, **unknowns.fixed}
+        targets = [t for t in unknowns.targets if t.common and t.path in homes]
+        paths = dict.fromkeys([*(path for path in unknowns.fixed if path in homes), *(t.path for t in targets)])
+        found = into({path: known[path] for path in paths}, targets, self.numbers)
+        return {path: np.asarray(value) for path, value in found.items()}
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Of each unknown, by the linearization: the value and so many standard errors to both sides. `profile` does

@@ -5,8 +5,9 @@ import functools
 import hashlib
 import os
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Console
 from .checkpoint import fingerprint, read_state, write_state
+from .fit_problem import FitProblem
 from .setup import FitSetup
 
 _SHARE = 0.1
@@ -79,9 +81,8 @@ class FitBatches:
     def _make(self, rows: np.ndarray, size: int) -> None:
         # Filled up, so that the last batch is made by the same program.
         filled = np.resize(rows, size)
-        state = lm.fits_of_each(
-            self._single, (jax.tree.map(lambda x: x[filled], self._data),), jnp.asarray(self.posed.start), self.most
-        )
+        data = jax.tree.map(lambda x: x[filled], self._data)
+        state = _fits_of_each(self._single, data, jnp.asarray(self.posed.start), self.most)
         kept = {name: np.asarray(getattr(state, name))[: rows.size] for name in BatchResults._fields[:-1]}
         # All at once, so that Ctrl-C does not leave a row half filled.
         for name, values in (*kept.items(), ("done", True)):
@@ -97,6 +98,19 @@ class FitBatches:
     def _line(self, made: int, seconds: float) -> str:
         converged = int(np.sum(self.found.done & (self.found.code == lm.CONVERGED)))
         return f"{made:>6} of {self.count} fits, {converged} converged  {seconds:>6.1f} s"
+
+
+@eqx.filter_jit
+def _fits_of_each(problem: FitProblem, data: dict[str, Any], start: Any, most: int) -> lm.LeastSquaresState:
+    """Fits of many sets of data side by side, from the same start; `data`: what of the one group is replaced, with a
+    leading axis."""
+
+    def one(data):
+        (group,) = problem.groups
+        groups = (dataclasses.replace(group, **data),)
+        return lm.search(dataclasses.replace(problem, groups=groups), start, most)
+
+    return jax.vmap(one)(data)
 
 
 def _together() -> int:

@@ -11,9 +11,9 @@ from ..core.errors import ParameterError, did_you_mean
 from ..core.reprs import limited
 from ..search import levenberg_marquardt as lm
 from .fit_batches import BatchResults
+from .fit_problem import FitProblem
 from .identifiability import RANK, analyse
 from .noise import at_bounds, taken_up
-from .problem import FitProblem
 from .setup import FitSetup
 from .uncertainty import covariance
 

@@ -14,9 +14,9 @@ import numpy as np
 from ..core.units import si_of, unit_of
 from . import channel_units
 from .experiments import AbstractExperiment, Experiment
+from .fit_problem import ExperimentGroup, SampleRange
 from .noise import rows_of
 from .predictions import MotionPrediction
-from .problem import ExperimentGroup, SampleRange
 from .setup import FitSetup
 from .time_scale import vibrations
 

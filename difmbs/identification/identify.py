@@ -20,18 +20,18 @@ from ..search.gradient_descent import descended
 from ..search.progress import Lines, Progress, Watch
 from ..simulation.arguments import check_system, check_whole, tolerances
 from ..system.system import System
+from .best_start import TriedStarts, best_start
 from .checkpoint import SearchCheckpoint, fingerprint, restored, store
 from .experiments import AbstractExperiment
 from .failures import why_not
 from .fit import Fit, Iteration
+from .fit_problem import LOSSES, ExperimentGroup, FitProblem, SampleRange, flat
 from .hints import Hint, before, of_start, rows, texts
 from .identifiability import Identifiability, analyse
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .predictions import RunSettings
-from .problem import LOSSES, ExperimentGroup, FitProblem, SampleRange, flat
 from .segment_search import SegmentSearch
 from .setup import FitSetup, set_up_fit
-from .starts import TriedStarts, best_start
 from .uncertainty import Residuals, covariance, residuals_of
 
 _REACHABLE = 0.5
@@ -332,7 +332,7 @@ def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residua
         # In standard deviations of the noise, however much the experiment counts.
         weights = weights / np.sqrt(experiment.weight)
         if np.any(weights > 0):
-            off = weights * (predicted - measured)
+            off = weights * (measured - predicted)
             found.append(residuals_of(experiment.name, place.channel, off, weights, measured))
     return tuple(found)
 

@@ -14,9 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..search.least_squares import AbstractLeastSquares, differentiated, linearized
+from ..search.scaling import Scaling
 from ..system.system import System
+from .fit_problem import LOSSES, ExperimentGroup, FitProblem, flat
 from .predictions import MotionPrediction
-from .problem import LOSSES, AbstractLeastSquares, ExperimentGroup, FitProblem, Scaling, differentiated, flat
 from .segments import Segmentation, SegmentState, apart, measured_by, run_piece
 
 
@@ -221,7 +223,7 @@ class SegmentStart(AbstractLeastSquares):
         return 2 * sum(x.size for x in self.at)
 
     def linearized(self, z: Any) -> tuple[Any, Any, Any]:
-        return differentiated(self.residuals, z)
+        return linearized(self, z)
 
     def residuals(self, u: Any) -> tuple[Any, Any]:
         """The residuals; the states at the begin and the end."""
@@ -229,7 +231,7 @@ class SegmentStart(AbstractLeastSquares):
         rows = []
         for name, measured in self.measured.items():
             counts = self.weights[name] > 0
-            off = jnp.where(counts, samples[name], 0) - jnp.where(counts, measured, 0)
+            off = jnp.where(counts, measured, 0) - jnp.where(counts, samples[name], 0)
             rows.append(jnp.where(counts, self.weights[name] * off, 0).reshape(-1))
         return LOSSES[self.loss](jnp.concatenate(rows)), states
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..search import levenberg_marquardt as lm
+from .fit_problem import ExperimentGroup, FitProblem, SampleRange
 from .identifiability import RANK
-from .problem import ExperimentGroup, FitProblem, SampleRange
 from .setup import FitSetup
 
 _NORMAL = 1.4826
@@ -36,7 +36,7 @@ def estimated_noise(
         experiment, used = posed.experiments[place.experiment], weights > 0
         total += int(used.sum())
         if place.channel in noise and experiment.noise(place.channel) is None:
-            off[place.channel].append((experiment.weight, (predicted - measured)[used]))
+            off[place.channel].append((experiment.weight, (measured - predicted)[used]))
     _, taken = taken_up(problem, state, ~at_bounds(problem, state))
     share = max(1 - taken / max(total, 1), 1e-3)
     size = _size if posed.loss == "linear" else _usual_size

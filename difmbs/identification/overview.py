@@ -12,10 +12,10 @@ from ..core.units import si_of
 from . import channel_units
 from .experiments import AbstractExperiment, Experiment
 from .failures import reason
+from .fit_problem import ExperimentGroup, SampleRange, flat
 from .hints import about_start, before, of_start, rows, texts
 from .noise import rows_of
 from .predictions import MotionPrediction
-from .problem import ExperimentGroup, SampleRange, flat
 from .setup import FitSetup
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..search import levenberg_marquardt as lm
 from ..simulation.arguments import difference_step
-from .problem import FitProblem
+from .fit_problem import FitProblem
 from .uncertainty import covariance
 
 if TYPE_CHECKING:

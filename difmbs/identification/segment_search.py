@@ -11,8 +11,8 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from ..search import levenberg_marquardt as lm
+from .fit_problem import ExperimentGroup, FitProblem, Scaling
 from .multiple_shooting import MultipleShooting, SegmentStart, SegmentStates
-from .problem import ExperimentGroup, FitProblem, Scaling
 from .segments import Segmentation, SegmentState
 from .setup import FitSetup
 
@@ -137,13 +137,6 @@ class SegmentSearch:
         return cls(posed, MultipleShooting.of(problem, posed.cuts, assumed, _WEIGHTS[stage]), state, stage)
 
 
-def _member(group: ExperimentGroup, number: int) -> ExperimentGroup:
-    """One of the experiments as a group of its own."""
-    one = lambda tree: jax.tree.map(lambda x: x[number][None], tree)
-    names = ("given", "loads", "slots", "measured", "weights")
-    return dataclasses.replace(group, members=(0,), **{name: one(getattr(group, name)) for name in names})
-
-
 def _followed(
     posed: FitSetup, problem: FitProblem, group: ExperimentGroup, cuts: Segmentation, values: Any
 ) -> SegmentStates:
@@ -154,7 +147,7 @@ def _followed(
     """
     found, information, speeds = [], [], []
     for number in range(len(group.members)):
-        member = _member(group, number)
+        member = group.only(number)
         at, basis = SegmentState(*(x[0] for x in _first_state(member, values))), None
         for k in range(cuts.pieces):
             directions = _directions(member, values, cuts.begins[k], at)
@@ -245,7 +238,7 @@ def _directions(group: ExperimentGroup, values: Any, begin: float, at: SegmentSt
 
 def _all_directions(group: ExperimentGroup, cuts: Segmentation, values: Any, at: SegmentState) -> np.ndarray:
     """Those of each experiment at the begins of all pieces but the first."""
-    members = [_member(group, number) for number in range(len(group.members))]
+    members = [group.only(number) for number in range(len(group.members))]
     of_piece = lambda m, k: _directions(members[m], values, cuts.begins[k + 1], SegmentState(at.q[m, k], at.v[m, k]))
     return np.array([[of_piece(m, k) for k in range(cuts.pieces - 1)] for m in range(len(members))])
 

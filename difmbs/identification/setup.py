@@ -10,12 +10,13 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath, flatten
+from ..search.scaling import Scaling, floats
 from ..search.unknowns import Target, Unknowns, changed, resolve
 from ..system.system import System
 from .channel_units import check_unit
 from .experiments import AbstractExperiment, StaticTest
+from .fit_problem import ExperimentGroup, FitProblem, SampleRange
 from .predictions import CHANNEL_PARAMETERS, AbstractPrediction, MotionPrediction, RunSettings
-from .problem import ExperimentGroup, FitProblem, SampleRange, Scaling
 from .recorded_inputs import with_inputs
 from .segments import Segmentation, cut
 from .time_steps import with_steps
@@ -108,7 +109,7 @@ def set_up_fit(
     validation, of_validation = with_steps(validation, held_out, start) if chooses_steps else (validation, ())
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
-    scaling = scaling_of(found)
+    scaling = Scaling.of(found)
     posed = FitSetup(
         system,
         params | sensors,
@@ -155,15 +156,6 @@ def _cuts(
         else None
         for group in groups
     )
-
-
-def scaling_of(unknowns: Unknowns) -> Scaling:
-    return Scaling(unknowns.logarithmic, floats(unknowns.scale))
-
-
-def floats(x: Any) -> np.ndarray:
-    """As exact as JAX calculates at present."""
-    return np.asarray(x, jnp.result_type(float))
 
 
 def _sensors(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .experiments import AbstractExperiment
+from .fit_problem import ExperimentGroup
 from .predictions import MotionPrediction
-from .problem import ExperimentGroup
 from .time_scale import SuggestedStep, fastest, refined, step_of
 
 

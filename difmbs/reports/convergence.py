@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.formatting import Number, listed, short
-from ..identification.starts import TriedStarts
+from ..identification.best_start import TriedStarts
 from ..search.progress import Iteration
 from .drawing import DATA, FIT, SERIES, Drawing, label, logarithmic, new_figure, style
 from .markup import Html, figure, join, note, paragraph, table
@@ -26,7 +26,7 @@ def curves_and_table(
 
 def _curves(drawing, names, history, final, measure) -> Html:
     at = np.array([line.number for line in history])
-    heights = np.array([line.chi2 for line in history])
+    heights = np.array([line.value for line in history])
     taken = np.array([line.accepted for line in history])
     drawn = np.flatnonzero(final != 0)[:_CURVES]
     with style():
@@ -60,7 +60,7 @@ def _table(names, history, measure) -> Html:
     rows = [
         (
             Number(line.number),
-            short(line.chi2, 7),
+            short(line.value, 7),
             short(line.step, 2),
             "yes" if line.accepted else "no",
             *(short(x, 7) for x in line.values[:_COLUMNS]),

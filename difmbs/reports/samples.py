@@ -8,7 +8,7 @@ import numpy as np
 from ..identification import channel_units
 from ..identification.experiments import AbstractExperiment, ModalTest
 from ..identification.fit import Fit
-from ..identification.problem import ExperimentGroup, SampleRange
+from ..identification.fit_problem import ExperimentGroup, SampleRange
 from ..identification.uncertainty import Residuals
 
 

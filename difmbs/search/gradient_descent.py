@@ -11,13 +11,13 @@ import optax
 
 from ..core.errors import ParameterError
 from ..core.parameters import show
-from ..identification.problem import FitProblem
+from .least_squares import AbstractLeastSquares
 
 Note = Callable[[Any, float, float, bool], None]
 
 
 def descended(
-    problem: FitProblem, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note
+    problem: AbstractLeastSquares, z: Any, optimizer: optax.GradientTransformation, steps: int, note: Note
 ) -> tuple[Any, str]:
     """The best point of so many steps, and how they ended."""
     if not isinstance(optimizer, optax.GradientTransformation):
@@ -38,12 +38,11 @@ def descended(
 
 
 @eqx.filter_jit
-def _stepped(problem: FitProblem, z: Any, memory: Any, update: Any) -> Any:
+def _stepped(problem: AbstractLeastSquares, z: Any, memory: Any, update: Any) -> Any:
     chi2, gradient = jax.value_and_grad(lambda z: jnp.sum(problem.residuals(z)[0] ** 2))(z)
     # Per sample, so that learning rates do not depend on how many there are.
-    count = sum(x.size for group in problem.groups for x in jax.tree.leaves(group.measured))
     # Optimizers multiply counts of steps by fractions.
     with jax.numpy_dtype_promotion("standard"):
-        change, memory = update(gradient / count, memory, z)
+        change, memory = update(gradient / problem.count, memory, z)
         z = optax.apply_updates(z, change)
     return chi2, gradient, jnp.clip(z, problem.lower, problem.upper), memory

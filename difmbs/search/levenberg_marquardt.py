@@ -8,7 +8,6 @@ of the residuals, which for simulations means to store it. MINPACK's scaling by 
 Nielsen's rule, bounds by holding the unknowns that lean against them.
 """
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..identification.problem import AbstractLeastSquares, FitProblem
 from ..jaxtools.batched_loops import anywhere
 from ..linalg.tall_qr import tall_qr
+from .least_squares import AbstractLeastSquares
 
 RUNNING, CONVERGED, STALLED, TOO_MANY = range(4)
 WORDS = {RUNNING: "running", CONVERGED: "converged", STALLED: "stalled", TOO_MANY: "max_iterations"}
@@ -196,25 +195,13 @@ def one_iteration(problem: AbstractLeastSquares, state: LeastSquaresState, free:
 
 
 @eqx.filter_jit
-def fits_from_each(problem: FitProblem, starts: Any, most: int) -> LeastSquaresState:
-    """Fits of the same data from many starts."""
-    return jax.vmap(lambda z: _whole(problem, z, most))(starts)
+def search_from_each(problem: AbstractLeastSquares, starts: Any, most: int) -> LeastSquaresState:
+    """Searches from many starts."""
+    return jax.vmap(lambda z: search(problem, z, most))(starts)
 
 
-@eqx.filter_jit
-def fits_of_each(problem: FitProblem, data: Any, start: Any, most: int) -> LeastSquaresState:
-    """Fits of many sets of data side by side from the same start; `data`: for each group what is to be replaced, with a
-    leading axis.
-    """
-
-    def one(data):
-        groups = tuple(dataclasses.replace(g, **own) for g, own in zip(problem.groups, data, strict=True))
-        return _whole(dataclasses.replace(problem, groups=groups), start, most)
-
-    return jax.vmap(one)(data)
-
-
-def _whole(problem: FitProblem, start: Any, most: int) -> LeastSquaresState:
+def search(problem: AbstractLeastSquares, start: Any, most: int) -> LeastSquaresState:
+    """All iterations, as one loop in JAX; side by side under vmap."""
     unfinished = lambda s: (s.code == RUNNING) & (s.iterations < most)
     free = jnp.ones(start.size, bool)
 

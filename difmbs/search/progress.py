@@ -14,11 +14,14 @@ _SHOWN = 4
 
 @dataclasses.dataclass(frozen=True)
 class Iteration:
-    """One line of the search: `chi2`, the `step` as the largest change of a logarithm or, relative to the start, of a
-    number, the `values` by name, and the `seconds` since the start."""
+    """One line of the search.
+
+    `value` of what is made least: chi^2 or an objective; `step`: the largest change of a logarithm or, relative to the
+    start, of a number; `values` of the unknowns; `seconds` since the start.
+    """
 
     number: int
-    chi2: float
+    value: float
     step: float
     accepted: bool
     values: tuple[float, ...]
@@ -88,10 +91,9 @@ class Lines:
             more = f"  and {len(self._names) - _SHOWN} more" if len(self._names) > _SHOWN else ""
             self._console.say(f"{'it':>4}  {self._measure:>12}  {'step':>8}  {'time':>8}  {'  '.join(titles)}{more}")
         mark = " " if line.accepted else "-"
-        values = [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
-        self._console.show(
-            f"{line.number:>4}{mark} {line.chi2:>12.6g}  {line.step:>8.1e}  {line.seconds:>6.1f} s  {'  '.join(values)}"
-        )
+        columns = [f"{line.number:>4}{mark} {line.value:>12.6g}", f"{line.step:>8.1e}", f"{line.seconds:>6.1f} s"]
+        columns += [f"{x:>{w}.7g}" for x, w in zip(line.values, self._widths, strict=False)]
+        self._console.show("  ".join(columns))
 
 
 def _to_stderr(line: str) -> None:

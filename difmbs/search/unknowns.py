@@ -4,9 +4,10 @@ import abc
 import dataclasses
 import fnmatch
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
@@ -98,6 +99,32 @@ class Target:
     slots: tuple[tuple[int, ...], ...]
     factor: float = 1.0
     offset: float = 0.0
+
+    @property
+    def common(self) -> bool:
+        """Whether it is the same in all experiments."""
+        return len(set(self.slots)) == 1
+
+    def put(self, parameter: Any, chosen: Any) -> Any:
+        """The parameter with these entries replaced, for `chosen` values of the unknowns."""
+        if (self.factor, self.offset) != (1.0, 0.0):
+            chosen = self.factor * chosen + self.offset
+        if self.entries == tuple(range(parameter.size)):
+            return chosen.reshape(parameter.shape)
+        whole = jnp.reshape(parameter, -1).at[np.asarray(self.entries)].set(chosen)
+        return whole.reshape(parameter.shape)
+
+
+def into(
+    params: Mapping[ParameterPath, Any], targets: Sequence[Target], values: Any, slots: Sequence[Any] | None = None
+) -> dict[ParameterPath, Any]:
+    """The parameters with the values of the unknowns put in; `slots` of each target in one of the experiments, None:
+    those that all have in common."""
+    params = dict(params)
+    for i, target in enumerate(targets):
+        chosen = values[np.asarray(target.slots[0]) if slots is None else slots[i]]
+        params[target.path] = target.put(params[target.path], chosen)
+    return params
 
 
 @dataclasses.dataclass(frozen=True)

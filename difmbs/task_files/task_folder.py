@@ -83,7 +83,7 @@ class TaskFolder:
         values = {name: {"value": value, "start": start} for (name, start), value in pairs}
         (self.path / MANIFEST).unlink(missing_ok=True)
         measure = "chi2" if isinstance(self.task, FitFile) else "objective"
-        self._write_parameters({"status": status, measure: best.chi2}, values)
+        self._write_parameters({"status": status, measure: best.value}, values)
 
     def write(self, result: Fit | Design) -> list[str]:
         """Writes the result but for the manifest; returns the names of the files."""

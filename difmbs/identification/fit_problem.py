@@ -1,6 +1,5 @@
 """The least-squares problem of a fit: from unknown numbers to weighted residuals, as one compiled function."""
 
-import abc
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,10 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..core.parameters import ParameterPath
-from ..search.unknowns import Target
+from ..search.least_squares import AbstractLeastSquares, linearized
+from ..search.scaling import Scaling
+from ..search.unknowns import Target, into
 from ..system.system import System
 from .predictions import CHANNEL_PARAMETERS, AbstractPrediction
 
@@ -36,19 +36,17 @@ class ExperimentGroup(eqx.Module):
         return self.each(values, self.program.predict)
 
     def only(self, row: int) -> "ExperimentGroup":
-        """One of the experiments by itself."""
+        """One of the experiments by itself. All of them run the same program."""
         cut = lambda tree: jax.tree.map(lambda x: x[row : row + 1], tree)
         parts = dict(given=cut(self.given), loads=cut(self.loads), slots=cut(self.slots))
-        parts |= dict(measured=cut(self.measured), weights=cut(self.weights), members=(self.members[row],))
+        parts |= dict(measured=cut(self.measured), weights=cut(self.weights), members=(0,))
         return dataclasses.replace(self, **parts)
 
     def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:
         """function(system, loads, sensors, ...) of each experiment; `more` have an axis of experiments."""
 
         def one(given, loads, slots, more):
-            given = dict(given)
-            for target, slot in zip(self.targets, slots, strict=True):
-                given[target.path] = put(given[target.path], target, values[slot])
+            given = into(given, self.targets, values, slots)
             sensors = {
                 path: x for path, x in given.items() if path[0] in self.measured and path[1] in CHANNEL_PARAMETERS
             }
@@ -59,62 +57,6 @@ class ExperimentGroup(eqx.Module):
         if len(self.members) > 1:
             return jax.vmap(one)(*arguments)
         return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], arguments)))
-
-
-def put(parameter: Any, target: Target, chosen: Any) -> Any:
-    """A parameter with the entries that unknowns determine, whose values are `chosen`."""
-    if (target.factor, target.offset) != (1.0, 0.0):
-        chosen = target.factor * chosen + target.offset
-    if target.entries == tuple(range(parameter.size)):
-        return chosen.reshape(parameter.shape)
-    return parameter.reshape(-1).at[np.asarray(target.entries)].set(chosen).reshape(parameter.shape)
-
-
-class Scaling(eqx.Module):
-    """From the numbers that are searched for, z, to the values of the unknowns: exp(z) or scale * z."""
-
-    logarithmic: Any
-    scale: Any
-
-    def values(self, z: Any) -> Any:
-        xp = z.__array_namespace__()
-        return xp.where(self.logarithmic, xp.exp(xp.where(self.logarithmic, z, 0)), self.scale * z)
-
-    def slopes(self, values: Any) -> Any:
-        """d value / dz."""
-        return np.where(self.logarithmic, values, self.scale)
-
-    def inverse(self, values: Any) -> np.ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.logarithmic, np.log(values), np.asarray(values) / self.scale)
-
-
-class AbstractLeastSquares(eqx.Module):
-    """A sum of squares to be made least; `lower` and `upper` bound z."""
-
-    scaling: eqx.AbstractVar[Scaling]
-    lower: eqx.AbstractVar[Any]
-    upper: eqx.AbstractVar[Any]
-
-    @property
-    @abc.abstractmethod
-    def count(self) -> int:
-        """So many numbers are predicted."""
-
-    @abc.abstractmethod
-    def linearized(self, z: Any) -> tuple[Any, Any, Any]:
-        """The Jacobian of the residuals, the residuals, and what was predicted."""
-
-
-def differentiated(residuals: Callable[[Any], tuple[Any, Any]], z: Any) -> tuple[Any, Any, Any]:
-    """The Jacobian of a function that returns residuals and predictions, with both of these."""
-
-    def both(z):
-        found, predictions = residuals(z)
-        return found, (found, predictions)
-
-    jacobian, (found, predictions) = jax.jacfwd(both, has_aux=True)(z)
-    return jacobian, found, predictions
 
 
 class FitProblem(AbstractLeastSquares):
@@ -134,7 +76,7 @@ class FitProblem(AbstractLeastSquares):
         return sum(x.size for group in self.groups for x in jax.tree.leaves(group.measured))
 
     def linearized(self, z: Any) -> tuple[Any, Any, Any]:
-        return differentiated(self.residuals, z)
+        return linearized(self, z)
 
     def predictions(self, z: Any) -> Any:
         """All samples one after the other: by group, experiment, channel."""
@@ -147,15 +89,15 @@ class FitProblem(AbstractLeastSquares):
         return self.weighted(z, predictions), predictions
 
     def weighted(self, z: Any, predictions: Any) -> Any:
-        """The residuals of predictions."""
+        """The residuals: measured less predicted, in standard deviations."""
         measured = jnp.concatenate([flat(group, group.measured) for group in self.groups])
         weights = jnp.concatenate([flat(group, group.weights) for group in self.groups])
         # Not 0 * NaN: what does not count may not even exist.
         counts = weights > 0
-        residuals = jnp.where(counts, weights * (jnp.where(counts, predictions, 0) - jnp.where(counts, measured, 0)), 0)
+        residuals = jnp.where(counts, weights * (jnp.where(counts, measured, 0) - jnp.where(counts, predictions, 0)), 0)
         residuals = LOSSES[self.loss](residuals)
         if self.has_prior:
-            prior = (self.scaling.values(z) - self.prior_mean) * self.prior_weight
+            prior = (self.prior_mean - self.scaling.values(z)) * self.prior_weight
             residuals = jnp.concatenate([residuals, prior])
         return residuals
 

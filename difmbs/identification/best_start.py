@@ -9,12 +9,9 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from ..search import levenberg_marquardt as lm
-from ..search.unknowns import Unknowns
-from .problem import FitProblem, Scaling
+from ..search.starts import random_starts
+from .fit_problem import FitProblem
 from .setup import FitSetup
-
-_SPREAD = 10.0
-"""Positive unknowns without bounds are looked for so many times above and below the start."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,24 +29,10 @@ class TriedStarts:
 
 
 def best_start(posed: FitSetup, problem: FitProblem, count: int, seed: int, most: int) -> tuple[Any, TriedStarts]:
-    starts = jnp.asarray(drawn(posed.unknowns, posed.scaling, count, seed))
-    state = lm.fits_from_each(problem, starts, most)
+    starts = jnp.asarray(random_starts(posed.unknowns, posed.scaling, count, seed))
+    state = lm.search_from_each(problem, starts, most)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):
         raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
     values = lambda z: np.asarray(jax.vmap(problem.scaling.values)(z))[order]
     return state.z[order[0]], TriedStarts(values(starts), values(state.z), np.asarray(state.chi2)[order])
-
-
-def drawn(unknowns: Unknowns, scaling: Scaling, count: int, seed: int) -> np.ndarray:
-    """Starts as z: the given one, and others at random between the bounds."""
-    first, lower, upper = (scaling.inverse(x) for x in (unknowns.start, unknowns.lower, unknowns.upper))
-    reach = np.where(unknowns.logarithmic, np.log(_SPREAD), 1.0)
-    lower = np.where(np.isfinite(lower), lower, first - reach)
-    upper = np.where(np.isfinite(upper), upper, first + reach)
-    # Here, because it takes half a second to import.
-    from scipy.stats.qmc import LatinHypercube
-
-    # Spread more evenly than independent draws.
-    places = LatinHypercube(first.size, rng=seed).random(count - 1)
-    return np.concatenate([first[None], lower + (upper - lower) * places])
