@@ -28,6 +28,7 @@ from .elements.connectors.loads import Torque as Torque
 from .elements.connectors.connector import exudyn_function as exudyn_function
 from .elements.event import Event as Event
 from .files.columns import Column as Column
+from .files.fingerprint import fingerprint as fingerprint
 from .files.results import Result as Result
 from .files.simulation_settings import SimulationSettings as SimulationSettings
 from .files.tables import Table as Table

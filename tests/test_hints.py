@@ -9,7 +9,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.hints import Row, before, of_start, texts
-from difmbs.identification.identify import posed_problem
+from difmbs.identification.identify import checked_setup
 from difmbs.identification.recorded_inputs import with_inputs
 
 TIMES = np.linspace(0, 4, 201)
@@ -55,7 +55,7 @@ def ride(data=None, seconds=1.0, road=1.0, inputs=True, **channel):
 
 
 def pose(experiment, **more):
-    return posed_problem(car(), experiment, UNKNOWNS | more, 0.02, None, 1e-8, 1e-10, 4096)
+    return checked_setup(car(), experiment, UNKNOWNS | more, 0.02, None, 1e-8, 1e-10, 4096)
 
 
 def asked(experiment, start=(4000.0, 150.0), road=1.0, **more):
@@ -120,8 +120,8 @@ def test_an_input_in_other_units_comes_before_the_channels_and_is_named():
     ],
 )
 def test_times_that_are_far_from_the_models(seconds, question):
-    posed = pose(ride(seconds=seconds))
-    said = texts(before(posed, jnp.asarray([5000.0, 100.0])))
+    setup = pose(ride(seconds=seconds))
+    said = texts(before(setup, jnp.asarray([5000.0, 100.0])))
     assert len(said) == (question is not None)
     if question is not None:
         assert said[0].startswith(f"ride: {question}")

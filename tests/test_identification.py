@@ -622,8 +622,8 @@ def test_a_resumed_fit_knows_what_several_starts_led_to(tmp_path):
 
 
 def test_fits_that_differ_in_anything_are_told_apart():
-    from difmbs.identification.checkpoint import fingerprint
-    from difmbs.identification.identify import posed_problem
+    from difmbs.identification.fit_checkpoint import fingerprint_of_fit
+    from difmbs.identification.identify import checked_setup
 
     many = np.full(2001, NOISE)
     one_larger = many.copy()
@@ -635,8 +635,8 @@ def test_fits_that_differ_in_anything_are_told_apart():
         fitted = mbs.Experiment(times, {"u": np.zeros(2001)}, channel, **rest)
         shown = experiment(np.full(TIMES.size, held_out), name="shown", validation=True)
         unknown = {"spring.stiffness": mbs.Interval(4000.0, lower, 5000.0)}
-        posed = posed_problem(oscillator(), [fitted, shown], unknown, DT, None, 1e-8, 1e-10, 4096)
-        return fingerprint(posed)
+        setup = checked_setup(oscillator(), [fitted, shown], unknown, DT, None, 1e-8, 1e-10, 4096)
+        return fingerprint_of_fit(setup)
 
     others = [of(), of(weight=2.0), of(one_larger), of(None), of(held_out=1.0), of(lower=1e-300)]
     assert len(set(others)) == len(others)

@@ -37,8 +37,8 @@ def problem(weights, *, logarithmic=True, upper=np.inf):
 
 
 def first_step(weights, **options):
-    posed = problem(weights, **options)
-    state = lm.one_iteration(posed, lm.begin(posed, np.zeros(2)), np.ones(2, bool))
+    setup = problem(weights, **options)
+    state = lm.one_iteration(setup, lm.begin(setup, np.zeros(2)), np.ones(2, bool))
     return np.asarray(state.trial)
 
 
@@ -67,10 +67,10 @@ def test_an_unknown_stops_at_its_bound_and_the_other_goes_on():
 
 @pytest.mark.parametrize("weights", [(1000.0, 0.1), (1 / 0.3, 1 / 5.0)])
 def test_the_optimum_is_found_all_the_same(weights):
-    posed, free = problem(weights), np.ones(2, bool)
-    state = lm.begin(posed, np.zeros(2))
+    setup, free = problem(weights), np.ones(2, bool)
+    state = lm.begin(setup, np.zeros(2))
     while int(state.code) == lm.RUNNING and int(state.iterations) < 40:
-        state = lm.one_iteration(posed, state, free)
+        state = lm.one_iteration(setup, state, free)
     assert int(state.code) == lm.CONVERGED
     # To a ten-thousandth of a standard error, with a residual of 1000 that nothing explains.
     np.testing.assert_allclose(np.abs(np.asarray(state.z) - FAR) * weights, 0, atol=0.1)

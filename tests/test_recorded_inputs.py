@@ -10,7 +10,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.failures import remedied
-from difmbs.identification.identify import posed_problem
+from difmbs.identification.identify import checked_setup
 from difmbs.identification.time_scale import fastest, refined, step_of
 
 from .commands import run
@@ -75,8 +75,8 @@ def test_without_a_time_step_it_is_the_sampling_of_the_inputs():
 
 def program_of(experiments, **options):
     options = dict(dt=None, solver=None, rtol=None, atol=None, max_steps=100_000) | options
-    posed = posed_problem(driven(), experiments, {"spring.stiffness": mbs.Positive(50.0)}, **options)
-    return posed.groups[0].program
+    setup = checked_setup(driven(), experiments, {"spring.stiffness": mbs.Positive(50.0)}, **options)
+    return setup.groups[0].program
 
 
 def dt_of(experiments, **options):

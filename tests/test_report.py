@@ -392,8 +392,8 @@ def test_the_autocorrelation_is_that_of_an_autoregressive_process():
 def test_many_unknowns_are_summed_up(plain, count):
     factor = np.random.default_rng(0).normal(size=(count, 3))
     names = tuple(f"chain.stiffness[{i}]" for i in range(count))
-    posed = dataclasses.replace(plain.posed, unknowns=dataclasses.replace(plain.posed.unknowns, names=names))
-    text = correlation(Drawing(), dataclasses.replace(plain, posed=posed, covariance=factor @ factor.T))
+    setup = dataclasses.replace(plain.setup, unknowns=dataclasses.replace(plain.setup.unknowns, names=names))
+    text = correlation(Drawing(), dataclasses.replace(plain, setup=setup, covariance=factor @ factor.T))
     assert len(text) < 300_000
     assert "<image" not in text
     assert ("too large to be drawn" in text) == (count == 50)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.identification.identify import posed_problem
+from difmbs.identification.identify import checked_setup
 from difmbs.identification.segments import SegmentState, run_piece
 
 from .interrupts import interrupted_at
@@ -212,8 +212,8 @@ def bouncing():
 def second_piece(system, start):
     """How a system goes on from a state at 1 s to 2 s, by adaptive steps in the second of two segments."""
     record = mbs.Experiment(np.linspace(0, 2, 5), {"mass.position.x": np.zeros(5)})
-    posed = posed_problem(system, record, {"mass.mass": mbs.Positive(1.0)}, None, None, 1e-6, 1e-8, 4096, segments=2)
-    program, cuts = posed.groups[0].program, posed.cuts[0]
+    setup = checked_setup(system, record, {"mass.mass": mbs.Positive(1.0)}, None, None, 1e-6, 1e-8, 4096, segments=2)
+    program, cuts = setup.groups[0].program, setup.cuts[0]
     return run_piece(program, cuts, system, cuts.begins[1], SegmentState(*start))[1]
 
 

@@ -48,8 +48,8 @@ def _data(report: Report, task: Any) -> dict[str, Any]:
 
     from ..identification.overview import overview
 
-    found = in_background(lambda: overview(task.posed))
-    for line in (*task.posed.remarks, *found.lines()):
+    found = in_background(lambda: overview(task.setup))
+    for line in (*task.setup.remarks, *found.lines()):
         report.say(line)
     return {"data": dataclasses.asdict(found)}
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..core.errors import counted
 from ..core.parameters import nest
 from ..core.reprs import limited
+from ..jaxtools.gradient_check import quotient_error
 from ..search.progress import Iteration
 from ..search.unknowns import Unknowns, into
 from ..system.system import System
@@ -75,10 +76,12 @@ class Design:
         # Of the start: at the optimum they may vanish.
         z = self.task.scaling.inverse(self.unknowns.start)
         direction = np.random.default_rng(seed).normal(size=z.size)
-        h = 1e-6 * max(1.0, float(np.max(np.abs(z))))
-        ahead, behind = (np.asarray(evaluate(self.task, jnp.asarray(z + s * direction))[0]) for s in (h, -h))
-        tangent = np.asarray(evaluate(self.task, jnp.asarray(z))[1]) @ direction
-        return float(np.max(np.abs(tangent - (ahead - behind) / (2 * h))) / np.max(np.abs(tangent)))
+
+        def along(z):
+            entries, jacobian = evaluate(self.task, jnp.asarray(z))
+            return entries, np.asarray(jacobian) @ direction
+
+        return quotient_error(along, z, direction, 1e-6 * max(1.0, float(np.max(np.abs(z)))))
 
     def __repr__(self) -> str:
         return limited(str(self))

@@ -1,9 +1,6 @@
 """What a search has evaluated, in memory and on disk: an interrupted search goes on from there."""
 
-import hashlib
-import json
 import os
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..core.errors import FileError, MismatchError
-from ..files.fingerprint import fingerprint as of_system
-from ..files.writing import replacing
+from ..core.errors import FileError
+from ..files.fingerprint import fingerprint
+from ..search.checkpoint import bytes_of, fingerprint_of, read_checkpoint, said, write_checkpoint
 from ..search.unknowns import Unknowns
 from ..system.system import System
 from .task import DesignTask
@@ -42,7 +39,7 @@ class EvaluationLog:
         self._known: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self._folder = None if folder is None else Path(folder)
         self._begun = time.perf_counter()
-        self._of = _fingerprint(task, unknowns)
+        self._of = fingerprint_of_design(task, unknowns)
         if resume:
             self._read()
 
@@ -65,48 +62,30 @@ class EvaluationLog:
     def _write(self) -> None:
         if self._folder is None:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         places = np.stack([np.frombuffer(key) for key in self._known])
         entries, jacobians = (np.stack(x) for x in zip(*self._known.values(), strict=True))
-        with replacing(self._folder / NAME, force=True) as file:
-            rest = np.frombuffer(json.dumps(dict(of=self._of)).encode(), np.uint8)
-            np.savez(file, rest=rest, places=places, entries=entries, jacobians=jacobians)
+        arrays = dict(places=places, entries=entries, jacobians=jacobians)
+        write_checkpoint(self._folder / NAME, self._of, {}, arrays)
 
     def _read(self) -> None:
         if self._folder is None:
             raise FileError("resume needs the folder of the search that is to go on.")
-        path = self._folder / NAME
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                of = json.loads(file["rest"].tobytes())["of"]
-                rows = list(zip(file["places"], file["entries"], file["jacobians"], strict=True))
-        except FileNotFoundError:
-            raise FileError(f"{path} does not exist: there is nothing to resume.") from None
-        except Exception as error:  # whatever a damaged archive raises
-            raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
-        if of != self._of:
-            raise MismatchError(
-                f"{path} belongs to another task: model, unknowns, objectives or settings were changed. Start again "
-                "without resume."
-            )
+        changed = "another task: model, unknowns, objectives or settings"
+        _, arrays = read_checkpoint(self._folder / NAME, self._of, changed)
+        rows = zip(arrays["places"], arrays["entries"], arrays["jacobians"], strict=True)
         self._known = {place.tobytes(): (entries, jacobian) for place, entries, jacobian in rows}
 
 
-def _fingerprint(task: DesignTask, unknowns: Unknowns) -> str:
+def fingerprint_of_design(task: DesignTask, unknowns: Unknowns) -> str:
     """Of all numbers and names of a task, with the code, defaults and numbers in closures of functions.
 
     Not seen: global variables, other functions that they call, the code of own quantities and of callable objects.
     """
-    digest = hashlib.sha256(of_system(task.system).encode())
-    numbers = (unknowns.start, unknowns.lower, unknowns.upper, unknowns.logarithmic)
-    for array in map(np.asarray, (*jax.tree.leaves(task.given), *numbers)):
-        digest.update(_of_array(array))
-    digest.update(_said([unknowns.names, unknowns.targets, task.options]))
-    for leaf in jax.tree.leaves(task.options):
-        digest.update(_of_array(leaf))
-    for quantity in (*task.objectives, *((x.quantity, x.upper, x.lower) for x in task.limits)):
-        digest.update(_of_quantity(quantity))
-    return digest.hexdigest()
+    numbers = task.given, unknowns.start, unknowns.lower, unknowns.upper, unknowns.logarithmic
+    arrays = [leaf for leaf in jax.tree.leaves(task.settings.solver) if isinstance(leaf, (np.ndarray, jax.Array))]
+    quantities = (*task.objectives, *((x.quantity, x.upper, x.lower) for x in task.limits))
+    words = unknowns.names, unknowns.targets, task.run_arguments, *map(_of_quantity, quantities)
+    return fingerprint_of(task.system, (numbers, arrays), words)
 
 
 def _of_quantity(value: Any) -> bytes:
@@ -116,23 +95,11 @@ def _of_quantity(value: Any) -> bytes:
         # Of words, each process has an order of its own.
         return _of_quantity(tuple(sorted(value, key=repr)))
     if isinstance(value, CodeType):
-        return value.co_code + _said(value.co_names) + _of_quantity(value.co_consts)
+        return value.co_code + said(value.co_names) + _of_quantity(value.co_consts)
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         inner = tuple(x for x in cells if not callable(x))
         return _of_quantity((value.__qualname__, value.__code__, value.__defaults__, inner))
     if isinstance(value, System):
-        return of_system(value).encode()
-    return _of_array(value) or _said(value)
-
-
-def _of_array(value: Any) -> bytes:
-    if not isinstance(value, (np.ndarray, jax.Array)):
-        return b""
-    array = np.asarray(value)
-    return f"{array.shape}{array.dtype}".encode() + array.tobytes()
-
-
-def _said(value: Any) -> bytes:
-    # What has no better representation shows its address.
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value)).encode()
+        return fingerprint(value).encode()
+    return bytes_of(value) if isinstance(value, (np.ndarray, jax.Array)) else said(value)

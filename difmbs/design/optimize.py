@@ -14,10 +14,11 @@ from ..core.errors import FileError, ParameterError, SimulationError
 from ..core.parameters import flatten, show
 from ..jaxtools.compile_messages import silence
 from ..search.progress import Iteration, Lines, Progress, Watch
+from ..search.run_settings import RunSettings
 from ..search.scaling import Scaling
 from ..search.starts import random_starts
 from ..search.unknowns import AbstractUnknown, Unknowns, resolve
-from ..simulation.arguments import check_number, check_system, check_times, check_whole, output_times, tolerances
+from ..simulation.arguments import check_number, check_system, check_times, check_whole, output_times
 from ..system.system import System
 from .design import Design
 from .evaluation_log import EvaluationLog, Interruption
@@ -60,8 +61,8 @@ def optimize(
 
     Ctrl-C ends it with the best design so far.
     """
-    options = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps)
-    search = posed_search(system, objective, unknowns, limits, options)
+    run = dict(t0=t0, t1=t1, dt=dt, solver=solver, saveat=saveat, rtol=rtol, atol=atol, max_steps=max_steps)
+    search = set_up_design(system, objective, unknowns, limits, **run)
     search.most, search.tolerance = check_whole("max_iterations", max_iterations), _checked(tolerance)
     search.lines = Lines(search.unknowns.names, progress, "objective", watch)
     search.log = EvaluationLog(folder, search.task, search.unknowns, resume)
@@ -69,14 +70,18 @@ def optimize(
         return search.run(check_whole("starts", starts), seed)
 
 
-def posed_search(
+def set_up_design(
     system: System,
     objective: Any,
     unknowns: Mapping[str, Any],
     limits: Sequence[Any],
-    options: Mapping[str, Any],
+    *,
+    t0: float,
+    t1: float,
+    saveat: Any,
+    **settings: Any,
 ) -> "DesignSearch":
-    """The search as `optimize` makes it, with all that it was given checked; `options`: of `simulate`."""
+    """The search as `optimize` makes it, with all that it was given checked; `settings`: those of `RunSettings`."""
     check_system("optimize", system)
     objectives = tuple(objective) if isinstance(objective, (list, tuple)) else (objective,)
     for quantity in objectives:
@@ -88,6 +93,7 @@ def posed_search(
         check_quantity("a limit", limit.quantity)
         if isinstance(limit.quantity, AbstractQuantity):
             limit.quantity.shape(system)
+    t0, t1, settings["dt"] = check_times(t0, t1, settings["dt"])
     given = {path: np.asarray(x) for path, x in flatten(system.params()).items()}
     found = resolve(unknowns, given, ("",))
     _check_for_designs(unknowns)
@@ -99,23 +105,19 @@ def posed_search(
         found.targets,
         objectives,
         tuple(limits),
-        tuple(sorted({**options, **_precise(system, **options), "saveat": _times(**options)}.items())),
+        RunSettings.of(system, **settings),
+        (("t0", t0), ("t1", t1), ("saveat", _output_times(saveat, t0, t1))),
     )
     return DesignSearch(task, found)
 
 
-def _precise(system: System, rtol: Any, atol: Any, **_: Any) -> dict[str, float]:
-    return dict(zip(("rtol", "atol"), tolerances(system, rtol, atol), strict=True))
-
-
-def _times(saveat: Any, t0: Any, t1: Any, dt: Any, **_: Any) -> tuple[float, ...] | None:
-    """The output times, as a part of what is compiled."""
+def _output_times(saveat: Any, t0: float, t1: float) -> tuple[float, ...] | None:
+    """As a part of what is compiled."""
     if isinstance(saveat, diffrax.SaveAt):
         raise ParameterError(
             "optimize compares designs at given times: pass them as saveat, for example np.linspace(0, 5, 501), "
             "instead of a diffrax.SaveAt."
         )
-    t0, t1 = check_times(t0, t1, dt)[:2]
     return None if saveat is None else output_times(saveat, t0, t1)
 
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.parameters import ParameterPath
+from ..search.run_settings import RunSettings
 from ..search.scaling import Scaling
 from ..search.unknowns import Target, into
-from ..simulation.simulate import simulate
 from ..simulation.solution import Solution
 from ..system.system import System
 from .objectives import Limit, rows_of
@@ -26,7 +26,9 @@ class DesignTask(eqx.Module):
     targets: tuple[Target, ...] = eqx.field(static=True)
     objectives: tuple[Any, ...] = eqx.field(static=True)
     limits: tuple[Limit, ...] = eqx.field(static=True)
-    options: tuple[tuple[str, Any], ...] = eqx.field(static=True)
+    settings: RunSettings = eqx.field(static=True)
+    times: tuple[tuple[str, Any], ...] = eqx.field(static=True)
+    """`t0`, `t1` and `saveat`, as `simulate` takes them."""
 
     def entries(self, z: Any) -> tuple[Any, ...]:
         """For each of the quantities a row for each number that it is; the largest entry of the row is that number.
@@ -42,7 +44,15 @@ class DesignTask(eqx.Module):
 
     def motion(self, z: Any, *, throw: bool) -> Solution:
         given = into(self.given, self.targets, self.scaling.values(z))
-        return simulate(self.system.with_values(given), throw=throw, **dict(self.options))
+        return self.simulated(self.system.with_values(given), throw=throw)
+
+    @property
+    def run_arguments(self) -> dict[str, Any]:
+        """All arguments of `simulate`."""
+        return {**self.settings.arguments, **dict(self.times)}
+
+    def simulated(self, system: System, *, throw: bool) -> Solution:
+        return self.settings.simulate(system, throw=throw, **dict(self.times))
 
     @property
     def approaches(self) -> tuple[Any, ...]:

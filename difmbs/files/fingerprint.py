@@ -30,7 +30,7 @@ def _words(value: Any) -> Iterator[str]:
     if isinstance(value, Index):
         yield value.rows.tobytes().hex()
     elif inspect.isclass(value) or inspect.isroutine(value):
-        yield f"{value.__module__} {value.__qualname__}"
+        yield value.__qualname__
     elif dataclasses.is_dataclass(value):
         yield from _words(type(value))
         for field in dataclasses.fields(value):

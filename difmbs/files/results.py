@@ -32,7 +32,7 @@ class Result:
     `outputs`: every sensor, the force of every constraint, and `position` and `rotation` of every body, by name;
     `result["tip"]` is one of them, `result["tip.x"]` a component; `many`: those of them that have an axis of instances.
     `coordinates` and `velocities`: by name of body which entries of `q` and `v` are its own. `fingerprint` is that of
-    the system, see `difmbs.files.fingerprint`.
+    the system, see `difmbs.fingerprint`.
     """
 
     t: np.ndarray

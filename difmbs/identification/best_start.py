@@ -28,8 +28,8 @@ class TriedStarts:
         return int(np.sum(self.chi2 <= self.chi2[0] * (1 + 1e-6) + 1e-12))
 
 
-def best_start(posed: FitSetup, problem: FitProblem, count: int, seed: int, most: int) -> tuple[Any, TriedStarts]:
-    starts = jnp.asarray(random_starts(posed.unknowns, posed.scaling, count, seed))
+def best_start(setup: FitSetup, problem: FitProblem, count: int, seed: int, most: int) -> tuple[Any, TriedStarts]:
+    starts = jnp.asarray(random_starts(setup.unknowns, setup.scaling, count, seed))
     state = lm.search_from_each(problem, starts, most)
     order = np.argsort(np.asarray(state.chi2))
     if not np.isfinite(state.chi2[order[0]]):

@@ -15,9 +15,10 @@ from ..dynamics.outputs import component_of, output_shape
 from ..elements.piecewise import Piecewise
 from ..files.columns import Column, column_of, times_of, unit_in
 from ..files.tables import read_table
+from ..search.run_settings import RunSettings
 from ..system.system import System
 from .channels import Channel, in_window, measured
-from .predictions import AbstractPrediction, ModalPrediction, MotionPrediction, RunSettings, StaticPrediction
+from .predictions import AbstractPrediction, ModalPrediction, MotionPrediction, StaticPrediction
 
 
 class AbstractExperiment(abc.ABC):

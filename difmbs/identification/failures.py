@@ -13,16 +13,16 @@ from .setup import FitSetup
 from .time_scale import fastest, refined, step_of
 
 
-def why_not(posed: FitSetup, problem: FitProblem) -> str:
+def why_not(setup: FitSetup, problem: FitProblem) -> str:
     """Which experiment could not be simulated with the start values."""
-    values = jnp.asarray(problem.scaling.values(posed.start))
+    values = jnp.asarray(problem.scaling.values(setup.start))
     for group in problem.groups:
         predicted = group.predict(values)
         for row, member in enumerate(group.members):
             for channel, x in predicted.items():
                 missing = ~np.isfinite(np.asarray(x[row]))
                 if np.any(missing & (np.asarray(group.weights[channel][row]) > 0)):
-                    experiment, at = posed.experiments[member], int(np.argwhere(missing)[0][0])
+                    experiment, at = setup.experiments[member], int(np.argwhere(missing)[0][0])
                     said = reason(group.only(row), values, experiment)
                     return (
                         f"with the start values, experiment '{experiment.name}' cannot be predicted from sample {at} "

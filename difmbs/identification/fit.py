@@ -38,7 +38,7 @@ class Fit:
     results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
 
-    posed: FitSetup
+    setup: FitSetup
     state: lm.LeastSquaresState
     status: str
     covariance: np.ndarray
@@ -55,12 +55,12 @@ class Fit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.posed.unknowns.names
+        return self.setup.unknowns.names
 
     @property
     def numbers(self) -> np.ndarray:
         """The values in the order of the names."""
-        return self.posed.scaling.values(np.asarray(self.state.z))
+        return self.setup.scaling.values(np.asarray(self.state.z))
 
     @property
     def values(self) -> dict[str, float]:
@@ -68,7 +68,7 @@ class Fit:
 
     @property
     def start(self) -> dict[str, float]:
-        return dict(zip(self.names, self.posed.unknowns.start.tolist(), strict=True))
+        return dict(zip(self.names, self.setup.unknowns.start.tolist(), strict=True))
 
     @property
     def standard_errors(self) -> dict[str, float]:
@@ -79,7 +79,7 @@ class Fit:
     def error_factor(self) -> float:
         """The root of chi^2 / degrees of freedom where that is far from 1, else 1: so many times larger than said is
         the noise if the model is right."""
-        if self.posed.loss != "linear" or not far_from_one(self.chi2, self.degrees_of_freedom):
+        if self.setup.loss != "linear" or not far_from_one(self.chi2, self.degrees_of_freedom):
             return 1.0
         return float(np.sqrt(self.chi2 / self.degrees_of_freedom))
 
@@ -102,7 +102,7 @@ class Fit:
 
     @property
     def experiments(self) -> tuple[Any, ...]:
-        return self.posed.experiments
+        return self.setup.experiments
 
     @property
     def params(self) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class Fit:
 
     @property
     def system(self) -> System:
-        return self.posed.system.with_values({p: jnp.asarray(x) for p, x in self._model_values().items()})
+        return self.setup.system.with_values({p: jnp.asarray(x) for p, x in self._model_values().items()})
 
     def _model_values(self) -> dict[Any, np.ndarray]:
-        homes, unknowns = self.posed.system.structure.homes, self.posed.unknowns
-        known = {**self.posed.params, **unknowns.fixed}
+        homes, unknowns = self.setup.system.structure.homes, self.setup.unknowns
+        known = {**self.setup.params, **unknowns.fixed}
         targets = [t for t in unknowns.targets if t.common and t.path in homes]
         paths = dict.fromkeys([*(path for path in unknowns.fixed if path in homes), *(t.path for t in targets)])
         found = into({path: known[path] for path in paths}, targets, self.numbers)
@@ -134,7 +134,7 @@ class Fit:
         if not 0 < level < 1:
             raise ParameterError(f"level must be between 0 and 1, got {level}.")
         tail = 0.5 + level / 2
-        return float(special.stdtrit(self.degrees_of_freedom, tail) if self.posed.estimated else special.ndtri(tail))
+        return float(special.stdtrit(self.degrees_of_freedom, tail) if self.setup.estimated else special.ndtri(tail))
 
     def profile(self, name: str, level: float = 0.95) -> tuple[float, float]:
         """The interval outside of which chi^2 is larger by more than `level` allows, with all other unknowns at their
@@ -161,7 +161,7 @@ class Fit:
 
     @property
     def problem(self) -> FitProblem:
-        return self.posed.problem(self.noise)
+        return self.setup.problem(self.noise)
 
     def index(self, name: str) -> int:
         if name not in self.names:
@@ -171,7 +171,7 @@ class Fit:
     @property
     def at_bounds(self) -> dict[str, str]:
         """The unknowns that ended at a bound, and at which."""
-        z, lower = np.asarray(self.state.z), self.posed.scaling.inverse(self.posed.unknowns.lower)
+        z, lower = np.asarray(self.state.z), self.setup.scaling.inverse(self.setup.unknowns.lower)
         held = np.diag(self.covariance) == 0
         return {self.names[i]: "lower" if z[i] <= lower[i] else "upper" for i in np.flatnonzero(held)}
 
@@ -219,7 +219,7 @@ def _remarks(fit: Fit) -> list[str]:
     if upper.size > 1 and upper.max(initial=0) > 0:
         i, j = np.unravel_index(np.argmax(upper), upper.shape)
         lines.append(f"largest correlation: {correlations[i, j]:+.3f} between {fit.names[i]} and {fit.names[j]}")
-    lines += [str(fit.identifiability), *fit.posed.remarks]
+    lines += [str(fit.identifiability), *fit.setup.remarks]
     for name, noise in fit.noise.items():
         lines.append(f"noise of '{name}': {noise:.4g} (estimated)")
     lines += [_behaviour(r) for r in fit.residuals]

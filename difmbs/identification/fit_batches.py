@@ -14,7 +14,7 @@ import numpy as np
 
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Console
-from .checkpoint import fingerprint, read_state, write_state
+from .fit_checkpoint import fingerprint_of_fit, read_state, write_state
 from .fit_problem import FitProblem
 from .setup import FitSetup
 
@@ -37,15 +37,15 @@ class BatchResults(NamedTuple):
 class FitBatches:
     """The fits of a problem of experiments that are all alike, each by itself; `most` iterations each."""
 
-    def __init__(self, posed: FitSetup, most: int, folder: str | os.PathLike[str] | None):
-        self.posed, self.most, self.folder = posed, most, folder
-        self.problem = posed.problem(dict.fromkeys(posed.estimated, 1.0))
+    def __init__(self, setup: FitSetup, most: int, folder: str | os.PathLike[str] | None):
+        self.setup, self.most, self.folder = setup, most, folder
+        self.problem = setup.problem(dict.fromkeys(setup.estimated, 1.0))
         (group,) = self.problem.groups
         # One experiment to each member of the batch.
         names = ("given", "loads", "slots", "measured", "weights")
         self._data = jax.tree.map(lambda x: x[:, None], {name: getattr(group, name) for name in names})
         self._single = dataclasses.replace(self.problem, groups=(dataclasses.replace(group, members=(0,)),))
-        self.count, p = len(group.members), len(posed.start)
+        self.count, p = len(group.members), len(setup.start)
         rows = lambda *shape: np.full((self.count, *shape), np.nan)
         zeros = np.zeros(self.count, int)
         self.found = BatchResults(rows(p), rows(), rows(p, p), rows(p), zeros, zeros.copy(), np.zeros(self.count, bool))
@@ -54,7 +54,7 @@ class FitBatches:
     @functools.cached_property
     def of(self) -> str:
         """The fingerprint of all fits, which is not that of one fit of the same experiments."""
-        return hashlib.sha256(f"each {fingerprint(self.posed)}".encode()).hexdigest()
+        return hashlib.sha256(f"each {fingerprint_of_fit(self.setup)}".encode()).hexdigest()
 
     def restore(self) -> None:
         """Goes on from the folder; fits that were cut off are made again if they may now take more iterations."""
@@ -82,7 +82,7 @@ class FitBatches:
         # Filled up, so that the last batch is made by the same program.
         filled = np.resize(rows, size)
         data = jax.tree.map(lambda x: x[filled], self._data)
-        state = _fits_of_each(self._single, data, jnp.asarray(self.posed.start), self.most)
+        state = _fits_of_each(self._single, data, jnp.asarray(self.setup.start), self.most)
         kept = {name: np.asarray(getattr(state, name))[: rows.size] for name in BatchResults._fields[:-1]}
         # All at once, so that Ctrl-C does not leave a row half filled.
         for name, values in (*kept.items(), ("done", True)):
@@ -92,7 +92,7 @@ class FitBatches:
         """Not after each batch where there are so many results that writing them would take long."""
         now = time.perf_counter()
         if self.folder is not None and (last or now > self._next_write):
-            write_state(self.folder, {"of": self.of, "most": self.most}, self.found._asdict())
+            write_state(self.folder, self.of, {"most": self.most}, self.found._asdict())
             self._next_write = now + (time.perf_counter() - now) / _SHARE
 
     def _line(self, made: int, seconds: float) -> str:

@@ -110,25 +110,25 @@ class Fits:
         return said
 
 
-def collected(posed: FitSetup, problem: FitProblem, found: BatchResults) -> Fits:
+def collected(setup: FitSetup, problem: FitProblem, found: BatchResults) -> Fits:
     values = np.asarray(jax.vmap(problem.scaling.values)(found.z))
     sound = found.done & np.all(np.isfinite(found.R), axis=(1, 2)) & np.isfinite(found.chi2)
     weights = [np.asarray(w).reshape(len(values), -1) for w in problem.groups[0].weights.values()]
     counted = np.sum(np.concatenate(weights, axis=1) > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0))
     errors, ranks = _plain_errors(problem, found.R, values)
     for row in np.flatnonzero(sound & ~(_inside(problem, found.z) & (ranks == values.shape[1]))):
-        errors[row], ranks[row] = _errors(posed, problem, found, int(row), values[row])
+        errors[row], ranks[row] = _errors(setup, problem, found, int(row), values[row])
     freedom = counted - ranks
-    if posed.estimated:
+    if setup.estimated:
         with np.errstate(all="ignore"):
             errors = errors * np.sqrt(found.chi2 / freedom)[:, None]
     values, errors = (np.where(sound[:, None], x, np.nan) for x in (values, errors))
     words = {**lm.WORDS, lm.RUNNING: lm.WORDS[lm.TOO_MANY]}
     status = [words[int(code)] if made else "interrupted" for code, made in zip(found.code, found.done, strict=True)]
-    unknowns = posed.unknowns
+    unknowns = setup.unknowns
     return Fits(
         unknowns.names,
-        tuple(e.name for e in posed.experiments),
+        tuple(e.name for e in setup.experiments),
         values,
         errors,
         found.chi2,
@@ -136,16 +136,16 @@ def collected(posed: FitSetup, problem: FitProblem, found: BatchResults) -> Fits
         np.array(status),
         found.iterations,
         dict(zip(unknowns.names, unknowns.start.tolist(), strict=True)),
-        _parameters(posed),
+        _parameters(setup),
     )
 
 
-def _parameters(posed: FitSetup) -> dict[str, Parameter]:
+def _parameters(setup: FitSetup) -> dict[str, Parameter]:
     entries: dict[str, dict[int, tuple[int, float, float]]] = {}
-    for t in posed.unknowns.targets:
+    for t in setup.unknowns.targets:
         found = entries.setdefault(".".join(t.path), {})
         found |= {at: (slot, t.factor, t.offset) for at, slot in zip(t.entries, t.slots[0], strict=True)}
-    shapes = {".".join(t.path): posed.params[t.path].shape for t in posed.unknowns.targets}
+    shapes = {".".join(t.path): setup.params[t.path].shape for t in setup.unknowns.targets}
     result = {}
     for name, found in entries.items():
         slots, factors, offsets = (np.array(x) for x in zip(*(found[at] for at in sorted(found)), strict=True))
@@ -169,9 +169,9 @@ def _plain_errors(problem: FitProblem, R: np.ndarray, values: np.ndarray) -> tup
         return errors * np.stack([problem.scaling.slopes(v) for v in values]), np.sum(singular > RANK, axis=1)
 
 
-def _errors(posed: FitSetup, problem: FitProblem, found: BatchResults, row: int, values: Any) -> tuple[np.ndarray, int]:
+def _errors(setup: FitSetup, problem: FitProblem, found: BatchResults, row: int, values: Any) -> tuple[np.ndarray, int]:
     """Standard errors and rank of one fit."""
     state = lm.begin(problem, found.z[row])._replace(R=found.R[row], g=found.g[row], chi2=found.chi2[row])
     slopes, free = problem.scaling.slopes(values), ~at_bounds(problem, state)
-    known = analyse(posed.unknowns.names, state.R, values, slopes)
+    known = analyse(setup.unknowns.names, state.R, values, slopes)
     return np.sqrt(np.diag(covariance(state.R, known, slopes, free))), taken_up(problem, state, free)[0]

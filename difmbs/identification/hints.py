@@ -89,14 +89,14 @@ def rows(
     return found
 
 
-def before(posed: FitSetup, values: Any, thorough: bool = False) -> list[Hint]:
+def before(setup: FitSetup, values: Any, thorough: bool = False) -> list[Hint]:
     """What can be asked without a simulation; `thorough`: also where there is little reason to."""
-    found = [hint for experiment in posed.experiments for hint in _of_noise(experiment)]
-    for group in posed.groups:
-        first = posed.experiments[group.members[0]]
+    found = [hint for experiment in setup.experiments for hint in _of_noise(experiment)]
+    for group in setup.groups:
+        first = setup.experiments[group.members[0]]
         if isinstance(first, Experiment) and isinstance(group.program, MotionPrediction) and (thorough or _odd(first)):
             vibrating = about_start(group, values)
-            found += [hint for m in group.members for hint in _of_times(posed.experiments[m], vibrating)]
+            found += [hint for m in group.members for hint in _of_times(setup.experiments[m], vibrating)]
     return found
 
 
@@ -114,7 +114,7 @@ def about_start(group: ExperimentGroup, values: Any) -> np.ndarray:
     return known[0]
 
 
-def of_start(found: Iterable[Row], posed: FitSetup) -> list[Hint]:
+def of_start(found: Iterable[Row], setup: FitSetup) -> list[Hint]:
     """What the predictions of the start values make one ask: about inputs first, which explain all channels."""
     found = list(found)
     hints: list[Hint] = []
@@ -124,8 +124,8 @@ def of_start(found: Iterable[Row], posed: FitSetup) -> list[Hint]:
         hints += about_inputs
         for row in mine:
             # Of several channels that are wrong by the same factor not each is: one question at a time.
-            about_units = [] if about_inputs and len(mine) > 1 else list(_of_units(row, posed))
-            hints += about_units or list(_of_offset(row, posed))
+            about_units = [] if about_inputs and len(mine) > 1 else list(_of_units(row, setup))
+            hints += about_units or list(_of_offset(row, setup))
     return hints
 
 
@@ -198,29 +198,29 @@ def _range(function: Any) -> str:
     return f"from {values.min():.4g} to {values.max():.4g}"
 
 
-def _of_units(row: Row, posed: FitSetup) -> Iterable[Hint]:
+def _of_units(row: Row, setup: FitSetup) -> Iterable[Hint]:
     ratio = row.ratio(_size)
     for (low, high), factor, asked in _OF_CHANNELS:
         if low <= ratio <= high:
             said = f"measured is {ratio:.4g} times what the start values predict: {asked}?"
-            text = f"{row.where}: {said} Then {_remedy(row, posed, factor)}"
+            text = f"{row.where}: {said} Then {_remedy(row, setup, factor)}"
             yield Hint(row.experiment.name, row.channel, text)
 
 
-def _remedy(row: Row, posed: FitSetup, factor: float) -> str:
+def _remedy(row: Row, setup: FitSetup, factor: float) -> str:
     channel = row.experiment.channels[row.channel]
     scale = factor * channel.scale
     if channel.unit is not None:
         if np.isclose(scale * unit_of(channel.unit).factor, 1):
             return "the channel needs neither unit nor scale"
         return f'the channel needs scale = {scale:.6g} beside unit = "{channel.unit}"'
-    known = _NAMES.get((si_of(channel_units.of_output(posed.system, channel.output or row.channel)), factor))
+    known = _NAMES.get((si_of(channel_units.of_output(setup.system, channel.output or row.channel)), factor))
     named = f', or unit = "{known}"' if known and channel.scale == 1 else ""
     return f"the channel needs scale = {scale:.6g}{named}"
 
 
-def _of_offset(row: Row, posed: FitSetup) -> Iterable[Hint]:
-    if not isinstance(row.experiment, Experiment) or f"{row.channel}.bias" in posed.unknowns.names:
+def _of_offset(row: Row, setup: FitSetup) -> Iterable[Hint]:
+    if not isinstance(row.experiment, Experiment) or f"{row.channel}.bias" in setup.unknowns.names:
         return
     noise, bias = row.experiment.noise(row.channel), row.experiment.channels[row.channel].bias
     for i, (measured, predicted) in enumerate(zip(row.measured.T, row.predicted.T, strict=True)):

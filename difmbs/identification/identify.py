@@ -18,18 +18,18 @@ from ..jaxtools.compile_messages import silence
 from ..search import levenberg_marquardt as lm
 from ..search.gradient_descent import descended
 from ..search.progress import Lines, Progress, Watch
-from ..simulation.arguments import check_system, check_whole, tolerances
+from ..search.run_settings import RunSettings
+from ..simulation.arguments import check_system, check_whole
 from ..system.system import System
 from .best_start import TriedStarts, best_start
-from .checkpoint import SearchCheckpoint, fingerprint, restored, store
 from .experiments import AbstractExperiment
 from .failures import why_not
 from .fit import Fit, Iteration
+from .fit_checkpoint import SearchCheckpoint, fingerprint_of_fit, restored, store
 from .fit_problem import LOSSES, ExperimentGroup, FitProblem, SampleRange, flat
 from .hints import Hint, before, of_start, rows, texts
 from .identifiability import Identifiability, analyse
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
-from .predictions import RunSettings
 from .segment_search import SegmentSearch
 from .setup import FitSetup, set_up_fit
 from .uncertainty import Residuals, covariance, residuals_of
@@ -81,13 +81,13 @@ def identify(
     if optimizer is not None and (folder is not None or resume):
         raise ParameterError("with an optimizer nothing is kept on the disk: leave out folder and resume.")
     with silence(progress is False):
-        posed = posed_problem(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
-        lines = Lines(posed.unknowns.names, progress, watch=watch)
-        search = FitSearch(posed, check_whole("max_iterations", max_iterations), lines, folder)
+        setup = checked_setup(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
+        lines = Lines(setup.unknowns.names, progress, watch=watch)
+        search = FitSearch(setup, check_whole("max_iterations", max_iterations), lines, folder)
         return search.run(starts, seed, optimizer, resume)
 
 
-def posed_problem(
+def checked_setup(
     system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss="linear", segments=1
 ) -> FitSetup:
     check_system("identify", system)
@@ -97,7 +97,7 @@ def posed_problem(
         raise ParameterError(f"experiments must be a list of mbs.Experiment, got {show(experiments)}.")
     if loss not in LOSSES:
         raise ParameterError(f"there is no loss {show(loss)}. {did_you_mean(loss, LOSSES)}")
-    settings = RunSettings(dt, solver, *tolerances(system, rtol, atol), max_steps)
+    settings = RunSettings.of(system, dt, solver, rtol, atol, max_steps)
     # Who gives a solver or tolerances wants the steps that these make.
     chooses_steps = all(x is None for x in (dt, solver, rtol, atol))
     return set_up_fit(system, experiments, unknowns, settings, loss, segments, chooses_steps)
@@ -107,7 +107,7 @@ def posed_problem(
 class FitSearch:
     """A fit that is being made."""
 
-    posed: FitSetup
+    setup: FitSetup
     most: int
     lines: Lines
     folder: Any
@@ -121,14 +121,14 @@ class FitSearch:
     @functools.cached_property
     def of(self) -> str:
         """The fingerprint of the fit."""
-        return fingerprint(self.posed)
+        return fingerprint_of_fit(self.setup)
 
     def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
-        posed, noise = self.posed, self.posed.first_noise()
-        problem = posed.problem(noise)
-        z, free = posed.start, np.ones(len(posed.start), bool)
+        setup, noise = self.setup, self.setup.first_noise()
+        problem = setup.problem(noise)
+        z, free = setup.start, np.ones(len(setup.start), bool)
         state, status, joining = lm.begin(problem, z), "", None
-        for remark in (*posed.remarks, *self._questions(before(posed, jnp.asarray(posed.unknowns.start)))):
+        for remark in (*setup.remarks, *self._questions(before(setup, jnp.asarray(setup.unknowns.start)))):
             self.lines.say(remark)
         try:
             if resume:
@@ -136,15 +136,15 @@ class FitSearch:
                 state, noise, self.history = stored.state, stored.noise, list(stored.history)
                 self.tried = stored.tried
                 if stored.stage is not None:
-                    joining = SegmentSearch.restored(posed, posed.problem(noise), state, stored.stage, stored.pieces)
+                    joining = SegmentSearch.restored(setup, setup.problem(noise), state, stored.stage, stored.pieces)
                 if int(state.code) == lm.TOO_MANY:
                     state = state._replace(code=np.asarray(lm.RUNNING))
-                problem = posed.problem(noise)
+                problem = setup.problem(noise)
             elif starts > 1:
-                z, self.tried = best_start(posed, problem, starts, seed, self.most)
+                z, self.tried = best_start(setup, problem, starts, seed, self.most)
                 state = lm.begin(problem, z)
-            elif any(cuts is not None for cuts in posed.cuts):
-                joining = SegmentSearch.begin(posed, problem, z)
+            elif any(cuts is not None for cuts in setup.cuts):
+                joining = SegmentSearch.begin(setup, problem, z)
             if joining is not None:
                 state, joining = self._joined(joining, noise)
             if optimizer is not None:
@@ -159,20 +159,20 @@ class FitSearch:
             status = "interrupted"
             problem, state, noise = self.last or (problem, state, noise)
         self.lines.end(status or lm.WORDS[int(state.code)])
-        fit = finished(posed, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
+        fit = finished(setup, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
         return dataclasses.replace(fit, tried=self.tried)
 
     def stored(self) -> Fit:
         """The fit as it was after the last iteration on the disk, without going on."""
-        posed = self.posed
-        begun = lm.begin(posed.problem(posed.first_noise()), posed.start)
+        setup = self.setup
+        begun = lm.begin(setup.problem(setup.first_noise()), setup.start)
         kept = restored(self.folder, self.of, begun)
-        problem, state = posed.problem(kept.noise), kept.state
+        problem, state = setup.problem(kept.noise), kept.state
         code = lm.RUNNING if kept.stage is not None else int(state.code)
         if kept.stage is not None:
-            state = SegmentSearch.restored(posed, problem, state, kept.stage, kept.pieces).whole()
+            state = SegmentSearch.restored(setup, problem, state, kept.stage, kept.pieces).whole()
         status = "interrupted" if code == lm.RUNNING else lm.WORDS[code]
-        fit = finished(posed, problem, state, status, kept.noise, kept.history)
+        fit = finished(setup, problem, state, status, kept.noise, kept.history)
         return dataclasses.replace(fit, tried=kept.tried)
 
     def _joined(
@@ -184,7 +184,7 @@ class FitSearch:
             while len(self.history) < self.most:
                 before, joining = joining, joining.iterated()
                 if not self.history:
-                    _check_start(self.posed, problem, joining.state)
+                    _check_start(self.setup, problem, joining.state)
                 chi2 = float(joining.state.chi2)
                 self.lines.show(self._noted(problem, joining.z, chi2, before.step, bool(joining.state.accepted)))
                 if joining.finished(before):
@@ -208,7 +208,7 @@ class FitSearch:
             while int(state.code) == lm.RUNNING:
                 previous, state = state, lm.one_iteration(problem, state, free)
                 if not self.history:
-                    _check_start(self.posed, problem, state)
+                    _check_start(self.setup, problem, state)
                 step = float(np.max(np.abs(np.asarray(previous.trial) - np.asarray(previous.z))))
                 line = self._noted(problem, state.z, float(state.chi2), step, bool(state.accepted))
                 if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
@@ -219,17 +219,17 @@ class FitSearch:
                 self.lines.show(line)
                 if len(self.history) == 1 and self.tried is None:
                     self._ask(problem, state)
-            found = estimated_noise(self.posed, problem, state, noise)
+            found = estimated_noise(self.setup, problem, state, noise)
             if int(state.code) != lm.CONVERGED or all(abs(np.log(found[n] / noise[n])) < 1e-4 for n in noise):
                 return state, problem, noise
-            noise, problem = found, self.posed.problem(found)
+            noise, problem = found, self.setup.problem(found)
             state = lm.begin(problem, state.z)
 
     def _ask(self, problem: FitProblem, state: lm.LeastSquaresState) -> None:
         """Questions about the data after the first evaluation, if what is left is not what the unknowns can change."""
         if float(np.sum(np.asarray(state.g) ** 2)) < _REACHABLE * float(state.chi2):
-            found = rows(self.posed.experiments, problem.groups, self.posed.places, state.predictions)
-            for question in self._questions(of_start(found, self.posed)):
+            found = rows(self.setup.experiments, problem.groups, self.setup.places, state.predictions)
+            for question in self._questions(of_start(found, self.setup)):
                 self.lines.say(question)
 
     @staticmethod
@@ -244,11 +244,11 @@ class FitSearch:
         return line
 
 
-def _check_start(posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState) -> None:
+def _check_start(setup: FitSetup, problem: FitProblem, state: lm.LeastSquaresState) -> None:
     if not np.isfinite(float(state.chi2)):
-        raise SimulationError(why_not(posed, problem))
-    lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(posed.unknowns.names)]
-    idle = [n for n, x in zip(posed.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
+        raise SimulationError(why_not(setup, problem))
+    lengths = np.linalg.norm(np.asarray(state.R), axis=0)[: len(setup.unknowns.names)]
+    idle = [n for n, x in zip(setup.unknowns.names, lengths, strict=True) if x <= 1e-14 * lengths.max()]
     if idle:
         raise ParameterError(
             f"no sample depends on {', '.join(repr(n) for n in idle)}. Leave it out of the unknowns, or measure "
@@ -257,28 +257,28 @@ def _check_start(posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresSta
 
 
 def finished(
-    posed: FitSetup,
+    setup: FitSetup,
     problem: FitProblem,
     state: lm.LeastSquaresState,
     status: str,
     noise: dict[str, float],
     history: tuple[Iteration, ...],
 ) -> Fit:
-    if posed.estimated and status != lm.WORDS[lm.CONVERGED] and np.isfinite(float(state.chi2)):
+    if setup.estimated and status != lm.WORDS[lm.CONVERGED] and np.isfinite(float(state.chi2)):
         # The search ended before it came to that.
-        noise = estimated_noise(posed, problem, state, noise)
-        problem = posed.problem(noise)
+        noise = estimated_noise(setup, problem, state, noise)
+        problem = setup.problem(noise)
         state = lm.one_iteration(problem, lm.begin(problem, state.z), np.ones(state.z.size, bool))
     numbers = problem.scaling.values(np.asarray(state.z))
     slopes = problem.scaling.slopes(numbers)
     R = np.asarray(state.R)
-    found = identifiable(posed, problem, state.z, R, numbers, slopes)
+    found = identifiable(setup, problem, state.z, R, numbers, slopes)
     free = ~at_bounds(problem, state)
-    residuals = _residuals(posed, problem.groups, posed.places, state.predictions, posed.experiments)
-    held_out = _validated(posed, problem, state, noise)
+    residuals = _residuals(setup, problem.groups, setup.places, state.predictions, setup.experiments)
+    held_out = _validated(setup, problem, state, noise)
     counted = sum(r.count for r in residuals) + int(np.sum(np.asarray(problem.prior_weight) > 0))
     return Fit(
-        posed,
+        setup,
         state,
         status,
         covariance(R, found, slopes, free),
@@ -288,8 +288,8 @@ def finished(
         residuals,
         held_out[0],
         history,
-        _by_experiment(posed.groups, posed.places, state.predictions, len(posed.experiments)),
-        _by_experiment(posed.held_out, posed.held_out_places, held_out[1], len(posed.validation)),
+        _by_experiment(setup.groups, setup.places, state.predictions, len(setup.experiments)),
+        _by_experiment(setup.held_out, setup.held_out_places, held_out[1], len(setup.validation)),
     )
 
 
@@ -307,7 +307,7 @@ def _by_experiment(
 
 
 def identifiable(
-    posed: FitSetup, problem: FitProblem, z: Any, R: np.ndarray, numbers: np.ndarray, slopes: np.ndarray
+    setup: FitSetup, problem: FitProblem, z: Any, R: np.ndarray, numbers: np.ndarray, slopes: np.ndarray
 ) -> Identifiability:
     here = None
 
@@ -317,7 +317,7 @@ def identifiable(
         there = np.asarray(_predictions(problem, problem.scaling.inverse(values)))
         return float(np.nanmax(np.abs(there - here))) if np.all(np.isfinite(there)) else np.inf
 
-    return analyse(posed.unknowns.names, R, numbers, slopes, same)
+    return analyse(setup.unknowns.names, R, numbers, slopes, same)
 
 
 @eqx.filter_jit
@@ -325,7 +325,7 @@ def _predictions(problem: FitProblem, z: Any) -> Any:
     return problem.predictions(z)
 
 
-def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residuals, ...]:
+def _residuals(setup, groups, places, predictions, experiments) -> tuple[Residuals, ...]:
     found = []
     for place, predicted, measured, weights in rows_of(groups, places, predictions):
         experiment = experiments[place.experiment]
@@ -338,13 +338,13 @@ def _residuals(posed, groups, places, predictions, experiments) -> tuple[Residua
 
 
 def _validated(
-    posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
+    setup: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
 ) -> tuple[Any, Any]:
-    if not posed.held_out:
+    if not setup.held_out:
         return (), np.zeros(0)
-    groups = posed.weighted_validation(noise)
+    groups = setup.weighted_validation(noise)
     predictions = _held_out(groups, problem.scaling.values(state.z))
-    return _residuals(posed, groups, posed.held_out_places, predictions, posed.validation), np.asarray(predictions)
+    return _residuals(setup, groups, setup.held_out_places, predictions, setup.validation), np.asarray(predictions)
 
 
 @eqx.filter_jit

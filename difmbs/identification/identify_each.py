@@ -15,7 +15,7 @@ from .experiments import AbstractExperiment
 from .fit_batches import FitBatches
 from .fits import Fits, collected
 from .hints import before, texts
-from .identify import posed_problem
+from .identify import checked_setup
 from .setup import FitSetup, check_samples
 
 _MOST_HINTS = 3
@@ -51,33 +51,33 @@ def identify_each(
     """
     if isinstance(experiments, AbstractExperiment):
         experiments = [experiments]
-    posed = posed_problem(system, list(experiments), unknowns, dt, solver, rtol, atol, max_steps, loss)
-    _check(posed)
+    setup = checked_setup(system, list(experiments), unknowns, dt, solver, rtol, atol, max_steps, loss)
+    _check(setup)
     console = Console(progress)
-    for remark in (*posed.remarks, *texts(before(posed, jnp.asarray(posed.unknowns.start)))[:_MOST_HINTS]):
+    for remark in (*setup.remarks, *texts(before(setup, jnp.asarray(setup.unknowns.start)))[:_MOST_HINTS]):
         console.say(remark)
-    batches = FitBatches(posed, check_whole("max_iterations", max_iterations), folder)
+    batches = FitBatches(setup, check_whole("max_iterations", max_iterations), folder)
     if resume:
         batches.restore()
     batches.run(console)
-    return collected(posed, batches.problem, batches.found)
+    return collected(setup, batches.problem, batches.found)
 
 
-def _check(posed: FitSetup) -> None:
-    if posed.validation:
+def _check(setup: FitSetup) -> None:
+    if setup.validation:
         raise ParameterError("identify_each fits every experiment: none can be for validation.")
-    if len(posed.groups) > 1:
+    if len(setup.groups) > 1:
         raise ParameterError("identify_each needs experiments with the same times, channels and changed parameters.")
-    slots = {slot for target in posed.unknowns.targets for row in target.slots for slot in row}
-    own = any(len(set(target.slots)) > 1 for target in posed.unknowns.targets)
-    if own or len(slots) != len(posed.unknowns.names):
+    slots = {slot for target in setup.unknowns.targets for row in target.slots for slot in row}
+    own = any(len(set(target.slots)) > 1 for target in setup.unknowns.targets)
+    if own or len(slots) != len(setup.unknowns.names):
         raise ParameterError("identify_each fits every experiment by itself: leave out own=True.")
-    channels = posed.groups[0].program.channels
-    if posed.estimated and len(channels) > 1:
+    channels = setup.groups[0].program.channels
+    if setup.estimated and len(channels) > 1:
         raise ParameterError("identify_each estimates the noise of one channel only: give that of each Channel.")
-    if posed.estimated and (posed.loss != "linear" or np.any(np.isfinite(posed.unknowns.prior_deviation))):
+    if setup.estimated and (setup.loss != "linear" or np.any(np.isfinite(setup.unknowns.prior_deviation))):
         raise ParameterError(
             "identify_each needs the noise of the Channel to weigh priors or to tell outliers: give it."
         )
-    for experiment in posed.experiments:
-        check_samples(posed, [experiment])
+    for experiment in setup.experiments:
+        check_samples(setup, [experiment])

@@ -27,19 +27,19 @@ def rows_of(
 
 
 def estimated_noise(
-    posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
+    setup: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, noise: Mapping[str, float]
 ) -> dict[str, float]:
     """The standard deviation of each channel for which none was given."""
     off: dict[str, list[tuple[float, np.ndarray]]] = {name: [] for name in noise}
     total = 0
-    for place, predicted, measured, weights in rows_of(problem.groups, posed.places, state.predictions):
-        experiment, used = posed.experiments[place.experiment], weights > 0
+    for place, predicted, measured, weights in rows_of(problem.groups, setup.places, state.predictions):
+        experiment, used = setup.experiments[place.experiment], weights > 0
         total += int(used.sum())
         if place.channel in noise and experiment.noise(place.channel) is None:
             off[place.channel].append((experiment.weight, (measured - predicted)[used]))
     _, taken = taken_up(problem, state, ~at_bounds(problem, state))
     share = max(1 - taken / max(total, 1), 1e-3)
-    size = _size if posed.loss == "linear" else _usual_size
+    size = _size if setup.loss == "linear" else _usual_size
     return {n: max(size(rows) / np.sqrt(share), 1e-14 * noise[n]) for n, rows in off.items()}
 
 

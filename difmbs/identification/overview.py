@@ -86,27 +86,27 @@ class Overview:
         yield from (f"hint: {hint}" for hint in self.hints)
 
 
-def overview(posed: FitSetup) -> Overview:
+def overview(setup: FitSetup) -> Overview:
     """Makes one simulation, unless the times are so far from the model's that it would take long."""
-    values = jnp.asarray(posed.unknowns.start)
-    hints, failures = before(posed, values, thorough=True), []
+    values = jnp.asarray(setup.unknowns.start)
+    hints, failures = before(setup, values, thorough=True), []
     absurd = any(hint.channel is None for hint in hints)
     extents: list[Extent] = []
-    problem = posed.problem(posed.first_noise())
-    held_out = posed.weighted_validation(posed.first_noise())
-    parts = (posed.experiments, problem.groups, posed.places), (posed.validation, held_out, posed.held_out_places)
+    problem = setup.problem(setup.first_noise())
+    held_out = setup.weighted_validation(setup.first_noise())
+    parts = (setup.experiments, problem.groups, setup.places), (setup.validation, held_out, setup.held_out_places)
     for experiments, groups, places in parts:
         predictions = _unknown(groups) if absurd else _predicted(groups, values)
-        extents += _extents(posed, experiments, groups, places, predictions)
+        extents += _extents(setup, experiments, groups, places, predictions)
         if absurd:
             continue
         failures += _failures(experiments, groups, places, predictions, values)
-        hints += of_start(rows(experiments, groups, places, predictions), posed) if not failures else []
+        hints += of_start(rows(experiments, groups, places, predictions), setup) if not failures else []
     if absurd:
         failures.append("not simulated, because the times and the model do not fit together")
-    known = (*posed.experiments, *posed.validation)
+    known = (*setup.experiments, *setup.validation)
     times = tuple(_times(e) for e in known if isinstance(e, Experiment))
-    moving = [about_start(group, values) for group in posed.groups if isinstance(group.program, MotionPrediction)]
+    moving = [about_start(group, values) for group in setup.groups if isinstance(group.program, MotionPrediction)]
     all_rates = np.concatenate([*moving, np.zeros(0)]) / (2 * np.pi)
     vibrations = (float(all_rates.min()), float(all_rates.max())) if all_rates.size else None
     return Overview(times, tuple(extents), vibrations, tuple(failures), texts(hints))
@@ -135,7 +135,7 @@ def _times(experiment: Experiment) -> Times:
 
 
 def _extents(
-    posed: FitSetup,
+    setup: FitSetup,
     experiments: tuple[AbstractExperiment, ...],
     groups: tuple[ExperimentGroup, ...],
     places: tuple[SampleRange, ...],
@@ -146,7 +146,7 @@ def _extents(
         channel, counts = row.experiment.channels[row.channel], np.isfinite(row.measured)
         known = row.predicted[np.isfinite(row.predicted)]
         predicted = (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
-        unit = si_of(channel_units.of_output(posed.system, channel.output or row.channel))
+        unit = si_of(channel_units.of_output(setup.system, channel.output or row.channel))
         ends = float(np.nanmin(row.measured)), float(np.nanmax(row.measured))
         found.append(Extent(row.experiment.name, row.channel, "channel", unit, int(counts.sum()), *ends, *predicted))
     for experiment in experiments:

@@ -15,22 +15,11 @@ from ..analysis.statics import static_equilibrium
 from ..core.errors import ParameterError, SimulationError
 from ..core.parameters import ParameterPath
 from ..dynamics.outputs import component_of
-from ..simulation.simulate import simulate
+from ..search.run_settings import RunSettings
 from ..system.system import System
 
 _MOST_NODES = 1_000_000
 CHANNEL_PARAMETERS = ("gain", "bias", "delay")
-
-
-@dataclasses.dataclass(frozen=True)
-class RunSettings:
-    """How time series are simulated: the arguments of `simulate` of these names."""
-
-    dt: float | None
-    solver: Any
-    rtol: float
-    atol: float
-    max_steps: int
 
 
 ChannelSpec = tuple[str, str, Any, tuple[float, float] | None]
@@ -94,8 +83,7 @@ class MotionPrediction(AbstractPrediction):
             raise SimulationError(f"an event of the model ends the simulation at t = {time:.6g}.", "event", time)
 
     def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
-        options = {f.name: getattr(self.settings, f.name) for f in dataclasses.fields(RunSettings)}
-        return simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw, **options)
+        return self.settings.simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw)
 
     def counts(self, channel, shape):
         span = next(span for name, *_, span in self.channels if name == channel)

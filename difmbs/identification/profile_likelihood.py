@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..jaxtools.gradient_check import quotient_error
 from ..search import levenberg_marquardt as lm
 from ..simulation.arguments import difference_step
 from .fit_problem import FitProblem
@@ -24,7 +25,7 @@ def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
     problem = fit.problem
     # Where the noise was estimated, what counts is the increase relative to the noise.
     margin = fit.quantile(level)
-    slopes = fit.posed.scaling.slopes(fit.numbers)
+    slopes = fit.setup.scaling.slopes(fit.numbers)
     # As if nothing were at a bound, where it would have no deviation.
     errors = covariance(np.asarray(fit.state.R), fit.identifiability, slopes, np.ones(len(slopes), bool))
     deviation = float(np.sqrt(errors[index, index]) / slopes[index])
@@ -67,17 +68,13 @@ def _held(problem: FitProblem, z: Any, index: int) -> lm.LeastSquaresState:
 def gradient_error(fit: "Fit", seed: int) -> float:
     problem, z = fit.problem, fit.state.z
     direction = jnp.asarray(np.random.default_rng(seed).normal(size=z.size))
-    _, tangent = _along(problem, z, direction)
-    h = difference_step(z.dtype) * max(1.0, float(jnp.max(jnp.abs(z))))
-    # The predictions are those of the same program: compiling another one takes longer than running this one.
-    (after, _), (before, _) = (_along(problem, z + side * h * direction, direction) for side in (1, -1))
-    quotient = (after - before) / (2 * h)
-    return float(jnp.nanmax(jnp.abs(tangent - quotient)) / jnp.nanmax(jnp.abs(tangent)))
+    step = difference_step(z.dtype) * max(1.0, float(jnp.max(jnp.abs(z))))
+    return quotient_error(lambda z: _along(problem, z, direction), z, direction, step)
 
 
 def start_predictions(fit: "Fit") -> Any:
     """Of all samples with the start values, by the program of `gradient_error`."""
-    z = jnp.asarray(fit.posed.start)
+    z = jnp.asarray(fit.setup.start)
     return _along(fit.problem, z, jnp.zeros_like(z))[0]
 
 

@@ -21,9 +21,9 @@ def asked(fit: "Fit") -> tuple[str, ...]:
             bad.setdefault(r.experiment, set()).add(r.channel)
     if not bad:
         return ()
-    posed, problem = fit.posed, fit.problem
-    found = rows(posed.experiments, problem.groups, posed.places, start_predictions(fit))
-    hints = [*before(posed, jnp.asarray(posed.unknowns.start)), *of_start(found, posed)]
+    setup, problem = fit.setup, fit.problem
+    found = rows(setup.experiments, problem.groups, setup.places, start_predictions(fit))
+    hints = [*before(setup, jnp.asarray(setup.unknowns.start)), *of_start(found, setup)]
     return texts(hints, bad)
 
 

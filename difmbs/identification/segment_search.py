@@ -36,33 +36,33 @@ _LEAST_OF_GAPS = 0.1
 class SegmentSearch:
     """A fit in pieces: the problem of a stage, and where the search is in it."""
 
-    posed: FitSetup
+    setup: FitSetup
     shooting: MultipleShooting
     state: lm.LeastSquaresState
     stage: int
 
     @classmethod
-    def begin(cls, posed: FitSetup, problem: FitProblem, z: Any) -> "SegmentSearch":
+    def begin(cls, setup: FitSetup, problem: FitProblem, z: Any) -> "SegmentSearch":
         """The first stage."""
-        return cls._following(posed, problem, z, 0)
+        return cls._following(setup, problem, z, 0)
 
     @classmethod
-    def _following(cls, posed: FitSetup, problem: FitProblem, z: Any, stage: int) -> "SegmentSearch":
+    def _following(cls, setup: FitSetup, problem: FitProblem, z: Any, stage: int) -> "SegmentSearch":
         """With the states of the pieces that their data suggest."""
         values = problem.scaling.values(z)
-        cut = [(g, c) for g, c in zip(problem.groups, posed.cuts, strict=True) if c is not None]
-        assumed = tuple(_followed(posed, problem, group, cuts, values) for group, cuts in cut)
-        return cls._staged(posed, problem, z, assumed, stage)
+        cut = [(g, c) for g, c in zip(problem.groups, setup.cuts, strict=True) if c is not None]
+        assumed = tuple(_followed(setup, problem, group, cuts, values) for group, cuts in cut)
+        return cls._staged(setup, problem, z, assumed, stage)
 
     @classmethod
     def _staged(
-        cls, posed: FitSetup, problem: FitProblem, z: Any, assumed: tuple[SegmentStates, ...], stage: int
+        cls, setup: FitSetup, problem: FitProblem, z: Any, assumed: tuple[SegmentStates, ...], stage: int
     ) -> "SegmentSearch":
         weight = _WEIGHTS[stage]
-        shooting = MultipleShooting.of(problem, posed.cuts, assumed, weight)
+        shooting = MultipleShooting.of(problem, setup.cuts, assumed, weight)
         state = lm.begin(shooting, jnp.concatenate([z, jnp.zeros(shooting.lower.size - z.size, z.dtype)]))
         # Where gaps count much, damping in proportion to that would hold what moves all pieces together.
-        return cls(posed, shooting, state._replace(damping=state.damping / max(weight, 1.0) ** 2), stage)
+        return cls(setup, shooting, state._replace(damping=state.damping / max(weight, 1.0) ** 2), stage)
 
     @property
     def z(self) -> Any:
@@ -92,14 +92,14 @@ class SegmentSearch:
         """The next stage: from the states that were found, along the constraints as they are there."""
         problem, z = self.shooting.problem, self.z
         if self.stage + 1 < _FOLLOWING:
-            return self._following(self.posed, problem, z, self.stage + 1)
+            return self._following(self.setup, problem, z, self.stage + 1)
         values = problem.scaling.values(z)
         series = [s for s in self.shooting.series if s is not None]
         assumed = [
             SegmentStates(at, jnp.asarray(_all_directions(s.group, s.cuts, values, at)), s.assumed.scale)
             for s, at in zip(series, self.shooting.states(self.state.predictions), strict=True)
         ]
-        return self._staged(self.posed, problem, z, tuple(assumed), self.stage + 1)
+        return self._staged(self.setup, problem, z, tuple(assumed), self.stage + 1)
 
     def whole(self, z: Any = None) -> lm.LeastSquaresState:
         """The search for the motion as a whole, after the first evaluation."""
@@ -111,13 +111,13 @@ class SegmentSearch:
         weights = [w for g in self.shooting.problem.groups for w in g.weights.values()]
         samples = float(sum(np.sum(np.asarray(w) > 0) for w in weights))
         # Where the noise is not known, residuals are compared with the signal.
-        noise = samples * (1e-6 if self.posed.estimated else 1.0)
+        noise = samples * (1e-6 if self.setup.estimated else 1.0)
         return float(whole.chi2) <= _AS_GOOD * max(float(self.state.predictions[-1]), noise)
 
     def warn_unless_joined(self, z: Any) -> None:
         if not self.joined(self.whole(z)):
             warnings.warn(
-                f"the {self.posed.segments} segments could not be joined to one motion that fits as well. Take more "
+                f"the {self.setup.segments} segments could not be joined to one motion that fits as well. Take more "
                 "segments, or start nearer.",
                 stacklevel=4,
             )
@@ -130,15 +130,15 @@ class SegmentSearch:
 
     @classmethod
     def restored(
-        cls, posed: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, stage: int, numbers: Any
+        cls, setup: FitSetup, problem: FitProblem, state: lm.LeastSquaresState, stage: int, numbers: Any
     ) -> "SegmentSearch":
         rows = [numbers[i : i + 4] for i in range(0, len(numbers), 4)]
         assumed = tuple(SegmentStates(SegmentState(q, v), basis, scale) for q, v, basis, scale in rows)
-        return cls(posed, MultipleShooting.of(problem, posed.cuts, assumed, _WEIGHTS[stage]), state, stage)
+        return cls(setup, MultipleShooting.of(problem, setup.cuts, assumed, _WEIGHTS[stage]), state, stage)
 
 
 def _followed(
-    posed: FitSetup, problem: FitProblem, group: ExperimentGroup, cuts: Segmentation, values: Any
+    setup: FitSetup, problem: FitProblem, group: ExperimentGroup, cuts: Segmentation, values: Any
 ) -> SegmentStates:
     """One piece after the other: from where the one before it ends, the state goes to where its own data want it.
 
@@ -152,7 +152,7 @@ def _followed(
         for k in range(cuts.pieces):
             directions = _directions(member, values, cuts.begins[k], at)
             # Where the first one begins is known.
-            piece = _piece(posed.loss, member, cuts, values, k, at, directions * (k > 0))
+            piece = _piece(setup.loss, member, cuts, values, k, at, directions * (k > 0))
             state = lm.begin(piece, jnp.zeros(directions.shape[1], at.q.dtype))
             free = jnp.full(directions.shape[1], k > 0)
             for _ in range(_MOST_OF_A_PIECE):
@@ -161,7 +161,7 @@ def _followed(
                     break
             if not np.isfinite(float(state.chi2)):
                 raise SimulationError(
-                    f"with the start values, experiment '{posed.experiments[group.members[number]].name}' cannot be "
+                    f"with the start values, experiment '{setup.experiments[group.members[number]].name}' cannot be "
                     f"predicted after t = {cuts.begins[k]:.6g}. Start elsewhere, or take more segments."
                 )
             begin, end = _two_states(state.predictions, at)

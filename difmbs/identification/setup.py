@@ -10,13 +10,14 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath, flatten
+from ..search.run_settings import RunSettings
 from ..search.scaling import Scaling, floats
 from ..search.unknowns import Target, Unknowns, changed, resolve
 from ..system.system import System
 from .channel_units import check_unit
 from .experiments import AbstractExperiment, StaticTest
 from .fit_problem import ExperimentGroup, FitProblem, SampleRange
-from .predictions import CHANNEL_PARAMETERS, AbstractPrediction, MotionPrediction, RunSettings
+from .predictions import CHANNEL_PARAMETERS, AbstractPrediction, MotionPrediction
 from .recorded_inputs import with_inputs
 from .segments import Segmentation, cut
 from .time_steps import with_steps
@@ -110,7 +111,7 @@ def set_up_fit(
     channels = dict.fromkeys(n for e in fitted for n in e.channels)
     estimated = tuple(n for n in channels if any(n in e.channels and e.noise(n) is None for e in fitted))
     scaling = Scaling.of(found)
-    posed = FitSetup(
+    setup = FitSetup(
         system,
         params | sensors,
         fitted,
@@ -127,18 +128,18 @@ def set_up_fit(
         _cuts(system, groups, fitted, segments),
         (*remarks, *of_validation),
     )
-    check_samples(posed, fitted)
-    return posed
+    check_samples(setup, fitted)
+    return setup
 
 
-def check_samples(posed: FitSetup, experiments: Sequence[AbstractExperiment]) -> None:
+def check_samples(setup: FitSetup, experiments: Sequence[AbstractExperiment]) -> None:
     """Where the noise is not known, samples beyond those that determine the unknowns have to tell it."""
     samples = sum(int(np.sum(np.isfinite(x))) for e in experiments for x in e.data.values())
-    unknowns = int(np.sum(~np.isfinite(posed.unknowns.prior_deviation)))
-    if posed.estimated and samples <= unknowns:
+    unknowns = int(np.sum(~np.isfinite(setup.unknowns.prior_deviation)))
+    if setup.estimated and samples <= unknowns:
         raise ParameterError(
             f"{samples} samples for {unknowns} unknowns leave nothing that would tell the noise. Give "
-            f"Channel(noise=...) for '{posed.estimated[0]}'."
+            f"Channel(noise=...) for '{setup.estimated[0]}'."
         )
 
 

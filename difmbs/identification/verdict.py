@@ -115,7 +115,7 @@ def _chi2(fit: "Fit") -> list[Check]:
     judged = [r for r in fit.residuals if r.channel not in fit.noise]
     if not judged or fit.degrees_of_freedom <= 0:
         return found
-    if fit.posed.loss != "linear":
+    if fit.setup.loss != "linear":
         return [
             *found,
             Check(KNOWN, "Large residuals count less, so chi² is not compared with the degrees of freedom."),
@@ -254,8 +254,8 @@ def _vague(fit: "Fit") -> list[Check]:
 
 
 def _priors(fit: "Fit") -> list[Check]:
-    deviation = dict(zip(fit.names, fit.posed.unknowns.prior_deviation, strict=True))
-    mean = dict(zip(fit.names, fit.posed.unknowns.prior_mean, strict=True))
+    deviation = dict(zip(fit.names, fit.setup.unknowns.prior_deviation, strict=True))
+    mean = dict(zip(fit.names, fit.setup.unknowns.prior_mean, strict=True))
     known = {n: s for n, s in fit.standard_errors.items() if np.isfinite(deviation[n]) and np.isfinite(s)}
     said = []
     idle = [n for n, s in known.items() if s > 0.9 * deviation[n]]
@@ -295,7 +295,7 @@ def _validated(fit: "Fit") -> Check:
 
 
 def _noise_known(fit: "Fit", r: Residuals) -> bool:
-    experiment = next(e for e in fit.posed.validation if e.name == r.experiment)
+    experiment = next(e for e in fit.setup.validation if e.name == r.experiment)
     return r.channel in fit.noise or experiment.noise(r.channel) is not None
 
 

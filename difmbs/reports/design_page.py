@@ -22,7 +22,6 @@ from ..design.objectives import (
 from ..dynamics.outputs import component_of, entry_names
 from ..identification import channel_units
 from ..identification.verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
-from ..simulation.simulate import simulate
 from ..simulation.solution import Solution
 from . import convergence
 from .drawing import FIT, QUIET, Drawing, chosen, label, line, new_figure, style
@@ -75,8 +74,7 @@ def design_page(design: Design) -> tuple[str, str, list[Section]]:
 
 def _motions(design: Design) -> Motions:
     at_start = dataclasses.replace(design, numbers=design.unknowns.start)
-    options = dict(design.task.options)
-    return Motions(*(simulate(d.system, throw=False, **options) for d in (at_start, design)))
+    return Motions(*(design.task.simulated(d.system, throw=False) for d in (at_start, design)))
 
 
 def _summary(design: Design, motions: Motions) -> Html:
@@ -291,6 +289,6 @@ def _run(design: Design) -> Html:
             *model_facts(design.task.system),
             ("precision of numbers", str(design.task.system.gravity.dtype)),
             ("simulations", str(design.evaluations)),
-            ("simulation", settings_in_words(dict(design.task.options))),
+            ("simulation", settings_in_words(design.task.run_arguments)),
         ]
     )

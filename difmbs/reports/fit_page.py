@@ -39,7 +39,7 @@ def fit_page(fit: Fit) -> tuple[str, str, list[Section]]:
             convergence.curves_and_table(drawing, fit.names, fit.history, fit.numbers, "chi²"),
             note(
                 "Where the noise is estimated chi² is in its latest estimate, so it jumps when that changes."
-                if fit.posed.estimated
+                if fit.setup.estimated
                 else "chi²: the sum of squared residuals in standard deviations of the noise."
             ),
         ),
@@ -72,15 +72,15 @@ def _checked(check: Check) -> Html:
 
 def _summary(fit: Fit, found: list[Check]) -> Html:
     above = headline(found)
-    held_out = f"; {listed([e.name for e in fit.posed.validation])} only predicted" if fit.posed.validation else ""
+    held_out = f"; {listed([e.name for e in fit.setup.validation])} only predicted" if fit.setup.validation else ""
     samples = sum(r.count for r in fit.residuals)
     what = (
         f"{count(len(fit.names), 'unknown')} ({listed(fit.names)}) fitted to {count(samples, 'sample')} of "
         f"{listed([e.name for e in fit.experiments])}{held_out}. chi² {short(fit.chi2, 6)} for "
         f"{fit.degrees_of_freedom} degrees of freedom."
     )
-    if fit.posed.loss != "linear":
-        what += f" Large residuals count less (loss '{fit.posed.loss}'); sizes of residuals below are without that."
+    if fit.setup.loss != "linear":
+        what += f" Large residuals count less (loss '{fit.setup.loss}'); sizes of residuals below are without that."
     return join([tag("p", above.text, class_=f"headline {above.level}"), paragraph(what), checklist(found)])
 
 

@@ -1,6 +1,5 @@
 """What was run: versions, the model, settings. No times: the page of the same result is the same, byte by byte."""
 
-import dataclasses
 import platform
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +22,7 @@ _WORDS: Mapping[type, str] = {Experiment: "time series", StaticTest: "static tes
 
 def experiment_table(fit: Fit) -> Html:
     rows = []
-    for experiment in (*fit.posed.experiments, *fit.posed.validation):
+    for experiment in (*fit.setup.experiments, *fit.setup.validation):
         rows.append(
             (
                 experiment.name,
@@ -93,16 +92,15 @@ def versions() -> Iterator[tuple[str, str]]:
 def fit_facts(fit: Fit) -> Html:
     pairs = [
         *versions(),
-        *model_facts(fit.posed.system),
-        ("precision of numbers", str(fit.posed.system.gravity.dtype)),
-        ("loss", fit.posed.loss),
+        *model_facts(fit.setup.system),
+        ("precision of numbers", str(fit.setup.system.gravity.dtype)),
+        ("loss", fit.setup.loss),
         ("simulations with derivatives", str(fit.evaluations)),
     ]
-    programs = [group.program for group in fit.posed.groups]
+    programs = [group.program for group in fit.setup.groups]
     used = dict.fromkeys(p.settings for p in programs if isinstance(p, MotionPrediction))
     for settings in used:
-        said = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)}
-        pairs.append(("time integration", settings_in_words(said)))
+        pairs.append(("time integration", settings_in_words(settings.arguments)))
     return facts(pairs)
 
 

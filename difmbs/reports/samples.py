@@ -46,15 +46,15 @@ class Samples:
 
 
 def fitted_samples(fit: Fit) -> list[Samples]:
-    posed = fit.posed
-    return _samples(fit, posed.experiments, fit.problem.groups, posed.places, fit.predicted, fit.residuals, False)
+    setup = fit.setup
+    return _samples(fit, setup.experiments, fit.problem.groups, setup.places, fit.predicted, fit.residuals, False)
 
 
 def held_out_samples(fit: Fit) -> list[Samples]:
-    posed = fit.posed
-    groups = posed.weighted_validation(fit.noise)
+    setup = fit.setup
+    groups = setup.weighted_validation(fit.noise)
     predicted = fit.predicted_validation
-    return _samples(fit, posed.validation, groups, posed.held_out_places, predicted, fit.validation, True)
+    return _samples(fit, setup.validation, groups, setup.held_out_places, predicted, fit.validation, True)
 
 
 def _samples(
@@ -99,7 +99,7 @@ def _samples(
 def _unit(fit: Fit, experiment: AbstractExperiment, output: str) -> str:
     if isinstance(experiment, ModalTest):
         return "Hz" if output == "frequency" else ""
-    return channel_units.of_output(fit.posed.system, output)
+    return channel_units.of_output(fit.setup.system, output)
 
 
 def _entries(unit: str, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _loads(fit: Fit, test: StaticTest) -> dict[str, np.ndarray]:
     for key, values in test.loads.items():
         if values.ndim == 1:
             path = tuple(key.partition("[")[0].split("."))
-            found[channel_units.with_unit(key, channel_units.of_parameter(fit.posed.system, path))] = np.asarray(values)
+            found[channel_units.with_unit(key, channel_units.of_parameter(fit.setup.system, path))] = np.asarray(values)
     return found
 
 

@@ -18,7 +18,7 @@ _BLUE_TO_RED = LinearSegmentedColormap.from_list("correlation", ["#2166ac", "#ff
 
 
 def unknown_table(fit: Fit) -> Html:
-    unknowns, intervals = fit.posed.unknowns, fit.interval()
+    unknowns, intervals = fit.setup.unknowns, fit.interval()
     rows, scaled = [], fit.error_factor != 1
     for i, name in enumerate(fit.names):
         value, error = fit.values[name], fit.standard_errors[name]
@@ -27,7 +27,7 @@ def unknown_table(fit: Fit) -> Html:
         rows.append(
             (
                 name,
-                channel_units.of_unknown(fit.posed.system, unknowns, i) or "–",
+                channel_units.of_unknown(fit.setup.system, unknowns, i) or "–",
                 cell(measured(value, error), repr(value)),
                 # 0 is that of an unknown that is held at a bound.
                 cell(short(error, 2) if error > 0 else Number("–"), repr(error)),
@@ -40,7 +40,7 @@ def unknown_table(fit: Fit) -> Html:
         )
     errors = ["standard error", *(["scaled error"] if scaled else [])]
     head = ["unknown", "unit", "value", *errors, "95 % interval", "start", "range and prior", "remarks"]
-    how = "Student's distribution" if fit.posed.estimated else "the normal distribution"
+    how = "Student's distribution" if fit.setup.estimated else "the normal distribution"
     explained = note(
         f"Standard errors by linearization at the optimum; intervals by {how}. Rest the pointer on a number to see "
         "all its digits."
@@ -58,7 +58,7 @@ def _scaled(fit: Fit, name: str) -> Html:
 
 
 def _range(fit: Fit, i: int) -> str:
-    unknowns = fit.posed.unknowns
+    unknowns = fit.setup.unknowns
     lower, upper = unknowns.lower[i], unknowns.upper[i]
     if np.isinf(lower) and np.isinf(upper):
         said = "free"
@@ -85,7 +85,7 @@ def _remark(fit: Fit, i: int) -> str:
 
 def _others(fit: Fit) -> Html:
     """Parameters that were fixed, or tied to unknowns."""
-    unknowns, said = fit.posed.unknowns, []
+    unknowns, said = fit.setup.unknowns, []
     for path, whole in unknowns.fixed.items():
         values = ", ".join(short(x, 7) for x in np.ravel(whole)[:6]) + ", …" * (np.size(whole) > 6)
         said.append(f"{'.'.join(path)} was fixed: {values}")

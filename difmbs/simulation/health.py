@@ -15,6 +15,7 @@ from ..core.errors import SimulationError
 from ..core.reprs import limited
 from ..dynamics.accelerations import accelerations
 from ..dynamics.projection import violations
+from ..jaxtools.gradient_check import quotient_error
 from ..system.structure import equation_names
 from ..system.system import System
 from .arguments import difference_step
@@ -134,14 +135,13 @@ def certify(function: Callable[[Any], Any], params: Any, *, step: float | None =
     def of(x):
         return ravel_pytree(function(unravel(x)))[0]
 
-    value, forwards = jax.jvp(of, (flat,), (direction,))
+    along = lambda x: jax.jvp(of, (x,), (direction,))
+    value, forwards = along(flat)
     weights = jnp.asarray(random.standard_normal(value.size), value.dtype)
     backwards = jax.vjp(of, flat)[1](weights)[0]
-    quotient = (of(flat + step * direction) - of(flat - step * direction)) / (2 * step)
     size = float(jnp.sum(jnp.abs(weights * forwards))) or 1.0
     adjoint = abs(float(weights @ forwards) - float(backwards @ direction)) / size
-    difference = float(jnp.max(jnp.abs(forwards - quotient)) / (jnp.max(jnp.abs(forwards)) or 1.0))
-    return Certificate(adjoint, difference)
+    return Certificate(adjoint, quotient_error(along, flat, direction, step))
 
 
 @eqx.filter_jit

@@ -8,7 +8,7 @@ from ..core.errors import FileError, counted
 from ..core.reprs import listed
 from ..design.design import Design
 from ..design.objectives import AbstractQuantity, Limit
-from ..design.optimize import DesignSearch, optimize, posed_search
+from ..design.optimize import DesignSearch, optimize, set_up_design
 from ..files import fields
 from ..files.simulation_settings import SimulationSettings, read_settings
 from ..files.toml import read_document
@@ -44,7 +44,7 @@ class DesignFile(AbstractTaskFile[Design]):
 
     @property
     def resolved(self) -> Unknowns:
-        return self.posed().unknowns
+        return self.setup().unknowns
 
     def _searched(self, **options: Any) -> Design:
         simulation = self.simulation.arguments()
@@ -53,12 +53,14 @@ class DesignFile(AbstractTaskFile[Design]):
     def stored(self, folder: str | os.PathLike[str], starts: int | None = None) -> Design:
         """The design as far as its evaluations are on the disk, without going on."""
         count = self.search.get("starts", 1) if starts is None else starts
-        return self.posed().stored(folder, count, self.search.get("seed", 0))
+        return self.setup().stored(folder, count, self.search.get("seed", 0))
 
-    def posed(self) -> DesignSearch:
+    def setup(self) -> DesignSearch:
         """The search before it begins."""
         with said_of_task(self.document):
-            search = posed_search(self.system, self.objectives, self.unknowns, self.limits, self.simulation.arguments())
+            search = set_up_design(
+                self.system, self.objectives, self.unknowns, self.limits, **self.simulation.arguments()
+            )
         search.most = self.search.get("max_iterations", search.most)
         search.tolerance = self.search.get("tolerance", search.tolerance)
         return search
@@ -88,5 +90,5 @@ def load_design(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
         simulation=simulation,
         search=search,
     )
-    design.posed()  # refuses what does not fit together
+    design.setup()  # refuses what does not fit together
     return design

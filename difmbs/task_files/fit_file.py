@@ -14,7 +14,7 @@ from ..files.simulation_settings import SimulationSettings, read_settings
 from ..files.toml import read_document
 from ..identification.experiments import AbstractExperiment
 from ..identification.fit import Fit
-from ..identification.identify import FitSearch, identify, posed_problem
+from ..identification.identify import FitSearch, checked_setup, identify
 from ..identification.setup import FitSetup
 from ..search.progress import Lines
 from ..search.unknowns import Unknowns
@@ -50,22 +50,22 @@ class FitFile(AbstractTaskFile[Fit]):
 
     @property
     def resolved(self) -> Unknowns:
-        return self.posed.unknowns
+        return self.setup.unknowns
 
     def _searched(self, **options: Any) -> Fit:
         return identify(self.system, self.experiments, self.unknowns, **self.simulation, **options)
 
     def stored(self, folder: str | os.PathLike[str]) -> Fit:
         """The fit as far as it is on the disk, without going on."""
-        posed = self.posed
-        return FitSearch(posed, 1, Lines(posed.unknowns.names, False), folder).stored()
+        setup = self.setup
+        return FitSearch(setup, 1, Lines(setup.unknowns.names, False), folder).stored()
 
     @functools.cached_property
-    def posed(self) -> FitSetup:
+    def setup(self) -> FitSetup:
         """As a least-squares problem."""
         with said_of_task(self.document):
             options = {key: self.search[key] for key in ("loss", "segments") if key in self.search}
-            return posed_problem(self.system, self.experiments, self.unknowns, **self.simulation, **options)
+            return checked_setup(self.system, self.experiments, self.unknowns, **self.simulation, **options)
 
 
 def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> FitFile:
@@ -91,5 +91,5 @@ def load_fit(path: str | os.PathLike[str], *, allow_outside: bool = False) -> Fi
         simulation={key: settings[key] for key in _SIMULATION},
         search=search,
     )
-    _ = fit.posed  # refuses what does not fit together
+    _ = fit.setup  # refuses what does not fit together
     return fit

@@ -174,7 +174,7 @@ def _tables(fit: Fit) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "covariance.csv", dict(zip(fit.names, covariance.T, strict=True))
     taken: list[str] = []
     everything = zip(
-        (*fit.posed.experiments, *fit.posed.validation), (*fit.predicted, *fit.predicted_validation), strict=True
+        (*fit.setup.experiments, *fit.setup.validation), (*fit.predicted, *fit.predicted_validation), strict=True
     )
     for experiment, predicted in everything:
         name = re.sub(r"[^\w.-]+", "_", experiment.name)[:100]

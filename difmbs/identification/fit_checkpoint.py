@@ -1,22 +1,16 @@
-"""The state of a search on disk, so that it can go on after any stop."""
+"""A fit on disk after each of its iterations."""
 
 import dataclasses
-import hashlib
-import json
 import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.errors import FileError, MismatchError
-from ..files.fingerprint import fingerprint as of_system
-from ..files.writing import replacing
+from ..core.errors import FileError
 from ..search import levenberg_marquardt as lm
+from ..search.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
 from ..search.progress import Iteration
 from .best_start import TriedStarts
 from .setup import FitSetup
@@ -40,12 +34,12 @@ class SearchCheckpoint(NamedTuple):
 def store(folder: str | os.PathLike[str], of: str, stored: SearchCheckpoint) -> None:
     """Writes a search; `of`: the fingerprint of the fit."""
     history = [tuple(line) for line in map(_plain, stored.history)]
-    rest = dict(of=of, noise=stored.noise, history=history, stage=stored.stage)
+    rest = dict(noise=stored.noise, history=history, stage=stored.stage)
     arrays: dict[str, Any] = {name: np.asarray(x) for name, x in stored.state._asdict().items()}
     arrays |= {f"pieces_{i}": np.asarray(x) for i, x in enumerate(stored.pieces)}
     if stored.tried is not None:
         arrays |= {f"tried_{name}": x for name, x in dataclasses.asdict(stored.tried).items()}
-    write_state(folder, rest, arrays)
+    write_state(folder, of, rest, arrays)
 
 
 def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.LeastSquaresState) -> SearchCheckpoint:
@@ -61,48 +55,26 @@ def restored(folder: str | os.PathLike[str] | None, of: str, like: lm.LeastSquar
     )
 
 
-def write_state(folder: str | os.PathLike[str], rest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Writes arrays, and in `rest` what is none; "of" is the fingerprint of what they belong to."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    with replacing(Path(folder) / NAME, force=True) as file:
-        np.savez(file, rest=np.frombuffer(json.dumps(rest).encode(), np.uint8), **arrays)
+def write_state(folder: str | os.PathLike[str], of: str, rest: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Writes the state of one or many fits into their folder."""
+    write_checkpoint(Path(folder) / NAME, of, rest, arrays)
 
 
 def read_state(folder: str | os.PathLike[str] | None, of: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What `write_state` wrote; refused if it belongs to something else."""
     if folder is None:
         raise FileError("resume needs the folder of the fit that is to go on.")
-    path = Path(folder) / NAME
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            rest = json.loads(file["rest"].tobytes())
-            arrays = {name: file[name] for name in file.files if name != "rest"}
-            mine = rest["of"] == of
-    except FileNotFoundError:
-        raise FileError(f"{path} does not exist: there is nothing to resume.") from None
-    except Exception as error:  # whatever a damaged archive raises
-        raise FileError(f"{path} cannot be read: {type(error).__name__}. Start again without resume.") from None
-    if not mine:
-        raise MismatchError(
-            f"{path} belongs to another fit: model, experiments, unknowns or settings were changed. Start again "
-            "without resume.",
-        )
-    return rest, arrays
+    return read_checkpoint(Path(folder) / NAME, of, "another fit: model, experiments, unknowns or settings")
 
 
-def fingerprint(posed: FitSetup) -> str:
+def fingerprint_of_fit(setup: FitSetup) -> str:
     """Of all numbers and names of a fit; of what is only predicted, too."""
-    digest = hashlib.sha256(of_system(posed.system).encode())
-    noise, unknowns = posed.first_noise(), posed.unknowns
-    for array in map(np.asarray, jax.tree.leaves((posed.problem(noise), posed.weighted_validation(noise)))):
-        digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
-    groups = [(group.program, group.targets, group.members) for group in (*posed.groups, *posed.held_out)]
-    estimated = [[e.noise(name) is None for name in e.channels] for e in posed.experiments]
-    text = [unknowns.names, unknowns.targets, posed.loss, posed.segments, groups, estimated]
-    # What has no better representation shows its address.
-    digest.update(re.sub(r" at 0x[0-9a-f]+", "", repr(text)).encode())
-    digest.update(unknowns.start.tobytes())
-    return digest.hexdigest()
+    noise, unknowns = setup.first_noise(), setup.unknowns
+    arrays = setup.problem(noise), setup.weighted_validation(noise), unknowns.start
+    groups = [(group.program, group.targets, group.members) for group in (*setup.groups, *setup.held_out)]
+    estimated = [[e.noise(name) is None for name in e.channels] for e in setup.experiments]
+    words = unknowns.names, unknowns.targets, setup.loss, setup.segments, groups, estimated
+    return fingerprint_of(setup.system, arrays, words)
 
 
 def _plain(line: Iteration) -> Any:
