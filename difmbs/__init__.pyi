@@ -29,12 +29,15 @@ from .elements.connectors.connector import exudyn_function as exudyn_function
 from .elements.event import Event as Event
 from .files.columns import Column as Column
 from .files.fingerprint import fingerprint as fingerprint
+from .files.model_files import ModelFile as ModelFile
 from .files.results import Result as Result
 from .files.simulation_settings import SimulationSettings as SimulationSettings
 from .files.tables import Table as Table
 from .files.model_files import load as load
+from .files.model_files import read_model as read_model
 from .files.results import load_result as load_result
 from .files.tables import read_table as read_table
+from .files.tables import write_table as write_table
 from .files.model_files import save as save
 from .files.results import save_result as save_result
 from .system.connector_functions import ConnectorJacobian as ConnectorJacobian

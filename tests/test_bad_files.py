@@ -6,7 +6,7 @@ from .described import MODEL
 from .mutations import assert_read_or_refused
 from .unhooked import mbs
 
-read_model = mbs.files.read_model
+read_model = mbs.read_model
 
 
 def replaced(old, new):

@@ -272,11 +272,11 @@ def scaled(factor):
 
 def test_tasks_that_differ_in_anything_are_told_apart():
     from difmbs.design.evaluation_log import fingerprint_of_design
-    from difmbs.design.optimize import posed_search
+    from difmbs.design.optimize import set_up_design
 
     def of(objective, saveat=TIMES, unknowns=DAMPER):
         options = dict(t0=0.0, t1=2.0, dt=0.01, solver=None, saveat=saveat, rtol=1e-8, atol=1e-10, max_steps=4096)
-        search = posed_search(oscillator(), objective, unknowns, [mbs.Limit(objective, upper=1.0)], options)
+        search = set_up_design(oscillator(), objective, unknowns, [mbs.Limit(objective, upper=1.0)], **options)
         return fingerprint_of_design(search.task, search.unknowns)
 
     quantities = [mbs.SmoothMaximum("x"), mbs.SmoothMaximum("x", width=0.02), mbs.Final("x", weight=1 + 1e-9)]

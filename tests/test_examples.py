@@ -36,7 +36,7 @@ def example(monkeypatch):
 def asked(monkeypatch):
     """No fit of an example asks anything about its data, neither on the way nor at its end."""
     said = []
-    monkeypatch.setattr("difmbs.identification.progress.Lines.say", lambda _, text: said.append(text))
+    monkeypatch.setattr("difmbs.search.progress.Lines.say", lambda _, text: said.append(text))
     yield
     assert not [text for text in said if text.startswith("hint")]
 

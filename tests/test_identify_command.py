@@ -208,7 +208,7 @@ def test_several_starts_are_in_the_report_of_a_resumed_fit(folder):
 
 
 def test_force_leaves_nothing_of_a_search_before(folder, monkeypatch):
-    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    monkeypatch.setattr("difmbs.reports.report.report", lambda *_, **__: None)
     run("identify", "fit.toml", "--out", "out", "-q")
     manifest = json.loads(Path("out/manifest.json").read_text())
     manifest["written"] += ["../fit.toml", "mine.csv", 3]
@@ -223,7 +223,7 @@ def test_force_leaves_nothing_of_a_search_before(folder, monkeypatch):
 
 def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
     # Pages are not what this is about, and take time.
-    monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+    monkeypatch.setattr("difmbs.reports.report.report", lambda *_, **__: None)
     run("identify", "fit.toml", "--out", "whole", "-q")
     text = Path("fit.toml").read_text()
     Path("fit.toml").write_text(text + "[search]\nmax_iterations = 3\n")
@@ -255,7 +255,7 @@ def test_what_does_not_converge_is_saved_and_goes_on(folder, monkeypatch):
 )
 def test_data_in_other_units(folder, monkeypatch, scale, asked):
     if scale != 1e3:
-        monkeypatch.setattr("difmbs.pages.page.report", lambda *_, **__: None)
+        monkeypatch.setattr("difmbs.reports.report.report", lambda *_, **__: None)
     text = Path("fit.toml").read_text()
     Path("fit.toml").write_text(f"{text}scale = {scale}\n[search]\nmax_iterations = 2\n")
     said = json.loads(run("identify", "fit.toml", "--json", code=5).stdout)

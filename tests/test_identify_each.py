@@ -13,7 +13,7 @@ from .test_identification import DT, TRUTH, experiment, identify, noisy, oscilla
 @pytest.fixture(autouse=True)
 def in_pairs(monkeypatch):
     """So that a few fits are several batches, the last of which is filled up."""
-    monkeypatch.setattr("difmbs.identification.batches._together", lambda: 2)
+    monkeypatch.setattr("difmbs.identification.fit_batches._together", lambda: 2)
 
 
 def runs(count=5):

@@ -110,7 +110,7 @@ def test_fingerprints_see_every_change_and_are_the_same_in_another_process(file)
     texts = [TWO_SPRINGS, *(TWO_SPRINGS.replace(*change) for change in changes.items())]
     systems = [mbs.load(file(text)).assemble() for text in texts]
     assert len({fingerprint(system) for system in systems}) == len(texts) == len(set(texts))
-    code = "import jax; jax.config.update('jax_enable_x64', True); import difmbs.files as f, sys;"
+    code = "import jax; jax.config.update('jax_enable_x64', True); import difmbs as f, sys;"
     code += "print(f.fingerprint(f.load(sys.argv[1]).assemble()))"
     command = [sys.executable, "-c", code, file(TWO_SPRINGS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

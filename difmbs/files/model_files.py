@@ -111,17 +111,18 @@ def read_model(path: str | os.PathLike[str], *, allow_outside: bool = False) -> 
 def model_text(model: Model, simulation: SimulationSettings | None = None, redundant: str = "warn") -> str:
     """The file that describes a model."""
     head: dict[str, Any] = {"schema": SCHEMA}
-    if not same(model._gravity, (0.0, 0.0, 0.0)):
-        head["gravity"] = numbers(model._gravity)
+    contents = model.contents()
+    if not same(contents.gravity, (0.0, 0.0, 0.0)):
+        head["gravity"] = numbers(contents.gravity)
     if redundant != "warn":
         head["redundant"] = redundant
     parts = [format_table(head)]
-    counts = {name: record.count for name, record in model._records.items()}
-    for name, record in model._records.items():
+    counts = {name: added.count for name, added in contents.elements.items()}
+    for name, added in contents.elements.items():
         if name != GROUND:
-            parts.append(_element_text(record, counts))
-    for name, quantity in model._sensors.items():
-        parts.append("[[sensor]]\n" + format_table({"name": name} | _sensor_table(model, name, quantity, counts)))
+            parts.append(_element_text(added, counts))
+    for name, quantity in contents.sensors.items():
+        parts.append("[[sensor]]\n" + format_table({"name": name} | _sensor_table(name, quantity, counts)))
     if simulation is not None:
         parts.append("[simulation]\n" + format_table(simulation.table()))
     return "\n".join(parts)
@@ -159,9 +160,10 @@ def _sense(model: Model, table: Mapping[str, Any]) -> None:
     name, of, quantity = (table[key] for key in ("name", "of", "quantity"))
     if not isinstance(quantity, str):
         raise ModelError(f"quantity must be a word, got {show(quantity)}.")
-    if isinstance(of, str) and of not in model._records:
-        raise ModelError(f"there is no element {show(of)}. {did_you_mean(of, model._records)}")
-    if isinstance(of, str) and ("." in quantity or not isinstance(model._records[of].element, AbstractBody)):
+    elements = model.contents().elements
+    if isinstance(of, str) and of not in elements:
+        raise ModelError(f"there is no element {show(of)}. {did_you_mean(of, elements)}")
+    if isinstance(of, str) and ("." in quantity or not isinstance(elements[of].element, AbstractBody)):
         model.sense(name, Output(of, quantity))
         return
     if quantity not in BODY_OUTPUTS:
@@ -169,28 +171,28 @@ def _sense(model: Model, table: Mapping[str, Any]) -> None:
     model.sense(name, BODY_OUTPUTS[quantity](markers_from(of, model)))
 
 
-def _element_text(record: Any, counts: Mapping[str, int]) -> str:
-    kind, name = kind_of(record.element), record.name
+def _element_text(added: Any, counts: Mapping[str, int]) -> str:
+    kind, name = kind_of(added.element), added.name
     if kind is None:
-        raise FileError(f"'{name}': files know no {type(record.element).__name__}. {_ADVICE}")
+        raise FileError(f"'{name}': files know no {type(added.element).__name__}. {_ADVICE}")
     table: dict[str, Any] = {"name": name}
     try:
-        if record.places:
-            sides = [[marker_table(place, counts[place.body]) for place in side] for side in record.places]
+        if added.places:
+            sides = [[marker_table(place, counts[place.body]) for place in side] for side in added.places]
             markers = [side[0] if len(side) == 1 else side for side in sides]
             table |= {"between": markers} if len(markers) == 2 else {"on": markers[0]}
-        table |= table_of(record.element)
-        for key, value in record.initial.items():
-            if not same(value, np.zeros(record.element.initial[key].shape)):
+        table |= table_of(added.element)
+        for key, value in added.initial.items():
+            if not same(value, np.zeros(added.element.initial[key].shape)):
                 table[key] = numbers(value)
     except FileError as error:
         raise FileError(f"'{name}': {error}") from None
-    if not record.active:
+    if not added.active:
         table["active"] = False
     return f"[[{kind}]]\n{format_table(table)}"
 
 
-def _sensor_table(model: Model, name: str, quantity: Any, counts: Mapping[str, int]) -> dict[str, Any]:
+def _sensor_table(name: str, quantity: Any, counts: Mapping[str, int]) -> dict[str, Any]:
     if isinstance(quantity, Output):
         return {"of": quantity.element, "quantity": quantity.variable}
     if not isinstance(quantity, tuple):

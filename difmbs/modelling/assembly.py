@@ -1,7 +1,7 @@
 """From elements by name to groups: what is alike is stacked, what is wiring becomes indices."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -37,30 +37,41 @@ class AddedElement:
     active: bool
 
 
-def assemble(records: tuple[AddedElement, ...], sensors: dict[str, Any], gravity: Any, redundant: str) -> System:
-    """The system of some records."""
+@dataclasses.dataclass(frozen=True)
+class ModelContents:
+    """All that was added to a model, by name; the ground is among the elements."""
+
+    elements: Mapping[str, AddedElement]
+    sensors: Mapping[str, Any]
+    gravity: Any
+
+
+def assemble(contents: ModelContents, redundant: str) -> System:
+    """The system of what was added to a model."""
     called()
-    records = _all_measured(records, gravity)
-    system = _build(records, sensors, gravity)
-    for record in records:
-        if record.places and not isinstance(record.element, AbstractField):
-            check_planes(system, record.name, record.element, of_instances(record.places, lambda place: place.body))
-        if record.places and record.active:
-            _try_out(system, record)
+    contents = _all_measured(contents)
+    system = _build(contents)
+    for added in contents.elements.values():
+        if added.places and not isinstance(added.element, AbstractField):
+            check_planes(system, added.name, added.element, of_instances(added.places, lambda place: place.body))
+        if added.places and added.active:
+            _try_out(system, added)
     return couple(system, redundant)
 
 
-def preliminary(records: tuple[AddedElement, ...], gravity: Any) -> System:
+def preliminary(contents: ModelContents) -> System:
     """The system without its sensors and without any check, in which constraints have no equations yet."""
-    return _build(_all_measured(records, gravity), {}, gravity)
+    return _build(_all_measured(dataclasses.replace(contents, sensors={})))
 
 
-def _all_measured(records: tuple[AddedElement, ...], gravity: Any) -> tuple[AddedElement, ...]:
-    """The records with parameters that are to be measured read off the initial state."""
-    if not any(getattr(r.element, field) is None for r in records if r.places for field in r.element.measured):
-        return records
-    system = _build(records, {}, gravity)
-    return tuple(_measured(system, r) if r.places else r for r in records)
+def _all_measured(contents: ModelContents) -> ModelContents:
+    """The contents with parameters that are to be measured read off the initial state."""
+    connectors = [added for added in contents.elements.values() if added.places]
+    if not any(getattr(added.element, field) is None for added in connectors for field in added.element.measured):
+        return contents
+    system = _build(dataclasses.replace(contents, sensors={}))
+    measured = {added.name: _measured(system, added) for added in connectors}
+    return dataclasses.replace(contents, elements={**contents.elements, **measured})
 
 
 class _Leaf(NamedTuple):
@@ -121,24 +132,25 @@ _Kept = tuple[_GrowingGroup, int, Index, Index | None]
 """Where a parameter is: the group, which of its leaves, the rows, and their positions unless they are shared."""
 
 
-def _build(records, sensors, gravity) -> System:
-    events = [record for record in records if isinstance(record.element, Event)]
-    switched = dict.fromkeys(name for record in events for name, _ in record.element.switch)
+def _build(contents: ModelContents) -> System:
+    elements = contents.elements.values()
+    events = [added for added in elements if isinstance(added.element, Event)]
+    switched = dict.fromkeys(name for added in events for name, _ in added.element.switch)
     builder = _SystemBuilder({name: number for number, name in enumerate(switched)})
-    for record in records:
-        if isinstance(record.element, AbstractBody):
-            builder.add_body(record)
-    for record in records:
-        if isinstance(record.element, AbstractField):
-            builder.add_field(record)
-        elif record.places:
-            builder.add_connector(record)
-    for name, quantity in sensors.items():
+    for added in elements:
+        if isinstance(added.element, AbstractBody):
+            builder.add_body(added)
+    for added in elements:
+        if isinstance(added.element, AbstractField):
+            builder.add_field(added)
+        elif added.places:
+            builder.add_connector(added)
+    for name, quantity in contents.sensors.items():
         builder.add_sensor(name, quantity)
-    for record in events:
-        builder.add_event(record)
-    starts = {record.name: record.active for record in records}
-    return builder.finish(gravity, tuple(starts[name] for name in switched))
+    for added in events:
+        builder.add_event(added)
+    starts = {added.name: added.active for added in elements}
+    return builder.finish(contents.gravity, tuple(starts[name] for name in switched))
 
 
 class _SystemBuilder:
@@ -150,21 +162,21 @@ class _SystemBuilder:
         self.stored: dict[ParameterPath, list[_Kept]] = {}
         self.leaves: dict[ParameterPath, _Leaf] = {}
 
-    def add_body(self, record: AddedElement) -> None:
+    def add_body(self, added: AddedElement) -> None:
         tree = {
-            "element": _described(record.name, record.element, specs_of(record.element)),
-            "initial": _described(record.name, record.initial, dict(record.element.initial)),
+            "element": _described(added.name, added.element, specs_of(added.element)),
+            "initial": _described(added.name, added.initial, dict(added.element.initial)),
         }
-        part = self._add("bodies", tree, type(record.element), np.arange(record.count))
-        self.elements[record.name] = NamedElement("bodies", record.single, record.count, (part,))
+        part = self._add("bodies", tree, type(added.element), np.arange(added.count))
+        self.elements[added.name] = NamedElement("bodies", added.single, added.count, (part,))
 
-    def add_connector(self, record: AddedElement) -> None:
-        kind = "constraints" if isinstance(record.element, AbstractConstraint) else "forces"
-        law = _described(record.name, record.element, specs_of(record.element))
-        points = [_points(record.name, f"marker{i}", side) for i, side in enumerate(record.places)]
+    def add_connector(self, added: AddedElement) -> None:
+        kind = "constraints" if isinstance(added.element, AbstractConstraint) else "forces"
+        law = _described(added.name, added.element, specs_of(added.element))
+        points = [_points(added.name, f"marker{i}", side) for i, side in enumerate(added.places)]
         parts: list[InstanceRange] = []
         done, passed = 0, [0] * len(points)
-        for segment in _segments(record):
+        for segment in _segments(added):
             positions = done + np.arange(len(segment[0]))
             tree, elsewhere = {"element": law}, {}
             for i, (place, leaf) in enumerate(zip(segment, points, strict=True)):
@@ -172,35 +184,33 @@ class _SystemBuilder:
                     tree[f"marker{i}"] = leaf
                     elsewhere[leaf.name] = passed[i] + np.arange(len(place))
                     passed[i] += len(place)
-            slots = tuple(self._slot(p, port) for p, port in zip(segment, record.element.ports, strict=True))
-            part = self._add(kind, tree, (slots, *self._switch(record)), positions, elsewhere, self._rows(segment))
+            slots = tuple(self._slot(p, port) for p, port in zip(segment, added.element.ports, strict=True))
+            part = self._add(kind, tree, (slots, *self._switch(added)), positions, elsewhere, self._rows(segment))
             parts.append(part)
             done += len(positions)
-        self.elements[record.name] = NamedElement(kind, record.single, record.count, _merged(parts))
+        self.elements[added.name] = NamedElement(kind, added.single, added.count, _merged(parts))
 
-    def add_field(self, record: AddedElement) -> None:
+    def add_field(self, added: AddedElement) -> None:
         """A field is a group of its own, with one slot for each run of markers of one kind."""
-        (side,), (port,) = record.places, record.element.ports
-        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
+        (side,), (port,) = added.places, added.element.ports
+        tree = {"element": _described(added.name, added.element, specs_of(added.element))}
         slots = tuple(self._slot(place, port) for place in side)
         for i, place in enumerate(side):
             if place.points is not None:
-                tree[f"marker{i}"] = _Leaf((record.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
-        part = self._add(
-            "fields", tree, (slots, *self._switch(record), record.name), np.arange(1), {}, self._rows(side)
-        )
-        self.elements[record.name] = NamedElement("fields", True, sum(map(len, side)), (part,))
+                tree[f"marker{i}"] = _Leaf((added.name, f"marker{i}"), place.points, True, Spec((None, 3), "m"))
+        part = self._add("fields", tree, (slots, *self._switch(added), added.name), np.arange(1), {}, self._rows(side))
+        self.elements[added.name] = NamedElement("fields", True, sum(map(len, side)), (part,))
 
-    def add_event(self, record: AddedElement) -> None:
-        tree = {"element": _described(record.name, record.element, specs_of(record.element))}
-        switches = tuple((self.switches[name], on) for name, on in record.element.switch)
-        part = self._add("events", tree, (record.name, switches), np.arange(1))
-        self.elements[record.name] = NamedElement("events", True, 1, (part,))
+    def add_event(self, added: AddedElement) -> None:
+        tree = {"element": _described(added.name, added.element, specs_of(added.element))}
+        switches = tuple((self.switches[name], on) for name, on in added.element.switch)
+        part = self._add("events", tree, (added.name, switches), np.arange(1))
+        self.elements[added.name] = NamedElement("events", True, 1, (part,))
 
-    def _switch(self, record: AddedElement) -> tuple[bool, int | None]:
+    def _switch(self, added: AddedElement) -> tuple[bool, int | None]:
         """Whether the connector is ever active, and the number of its switch."""
-        number = self.switches.get(record.name)
-        return record.active or number is not None, number
+        number = self.switches.get(added.name)
+        return added.active or number is not None, number
 
     def add_sensor(self, name: str, quantity: Any) -> None:
         if not isinstance(quantity, tuple):
@@ -353,11 +363,11 @@ def _points(name: str, marker: str, side: tuple[MarkerRef, ...]) -> _Leaf | None
     return _Leaf((name, marker), value, shared, Spec((3,), "m"))
 
 
-def _segments(record: AddedElement) -> Iterator[tuple[MarkerRef, ...]]:
+def _segments(added: AddedElement) -> Iterator[tuple[MarkerRef, ...]]:
     """Runs of instances whose markers are all of one place each."""
     sides = [
-        [place.repeated(record.count) if len(side) == 1 and len(place) == 1 else place for place in side]
-        for side in record.places
+        [place.repeated(added.count) if len(side) == 1 and len(place) == 1 else place for place in side]
+        for side in added.places
     ]
     ends = [np.cumsum([len(place) for place in side]) for side in sides]
     start = 0
@@ -386,20 +396,20 @@ def _check_precision(system: System) -> None:
                 raise ParameterError(f"'{path[0]}': {'.'.join(path[1:])} is too large for {stored.dtype}.")
 
 
-def _measured(system: System, record: AddedElement) -> AddedElement:
-    """The record with parameters that were left at None measured in the initial state."""
-    missing = [field for field in record.element.measured if getattr(record.element, field) is None]
+def _measured(system: System, added: AddedElement) -> AddedElement:
+    """The added with parameters that were left at None measured in the initial state."""
+    missing = [field for field in added.element.measured if getattr(added.element, field) is None]
     if not missing:
-        return record
+        return added
     world = system.world(*system.initial_state())
-    parts = system.structure.elements[record.name].parts
-    pieces = [_measure(system.part(world, record.name, part)) for part in parts]
+    parts = system.structure.elements[added.name].parts
+    pieces = [_measure(system.part(world, added.name, part)) for part in parts]
     order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
     traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(pieces))
     joined = jnp.concatenate if traced else np.concatenate
     found = {field: joined([p[field] for p in pieces])[order] for field in missing}
-    values = {field: value[0] if record.single else value for field, value in found.items()}
-    return dataclasses.replace(record, element=dataclasses.replace(record.element, **values))
+    values = {field: value[0] if added.single else value for field, value in found.items()}
+    return dataclasses.replace(added, element=dataclasses.replace(added.element, **values))
 
 
 @eqx.filter_jit
@@ -407,9 +417,9 @@ def _measure(local: Any) -> dict[str, Any]:
     return local.each(lambda x: x.law.measure(x.config()))
 
 
-def _try_out(system: System, record: AddedElement) -> None:
+def _try_out(system: System, added: AddedElement) -> None:
     """Evaluates user functions once, and what a law checks itself, so that what is wrong is said here and by name."""
-    element = record.element
+    element = added.element
     functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))
     checks_itself = type(element).verify is not AbstractConnector.verify
     if isinstance(element, AbstractField) or not (functions or checks_itself):
@@ -423,20 +433,20 @@ def _try_out(system: System, record: AddedElement) -> None:
         return local.each(lambda x: x.force(t))
 
     try:
-        for part in system.structure.elements[record.name].parts:
-            local = system.part(world, record.name, part)
+        for part in system.structure.elements[added.name].parts:
+            local = system.part(world, added.name, part)
             if functions:
                 # With a traced time first: a function that asks `if t < 1` fails here and not in `simulate`.
                 eqx.filter_eval_shape(evaluate, t, local)
                 if not _is_finite(evaluate(t, local)):
                     raise ModelError("a user function gives NaN or infinity in the initial state.")
             if checks_itself:
-                _verify(record.name, t, local)
+                _verify(added.name, t, local)
     except ModelError as error:
-        named = str(error) if str(error).startswith(f"'{record.name}'") else f"'{record.name}': {error}"
+        named = str(error) if str(error).startswith(f"'{added.name}'") else f"'{added.name}': {error}"
         raise ModelError(named) from error.__cause__
     except Exception as error:
-        raise ModelError(f"'{record.name}': a user function fails: {show_error(error)}") from error
+        raise ModelError(f"'{added.name}': a user function fails: {show_error(error)}") from error
 
 
 def _verify(name: str, t: Any, local: Any) -> None:

@@ -16,7 +16,7 @@ from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractField
 from ..elements.piecewise import Piecewise
 from ..elements.sensors import Output
-from .assembly import AddedElement, preliminary
+from .assembly import AddedElement, ModelContents, preliminary
 from .markers import GROUND, MarkerRef
 
 _MOST_ROWS = 60
@@ -45,36 +45,34 @@ class Description:
         return "\n\n".join(f"{title}\n{_table(rows)}" for title, rows in tables.items())
 
 
-def describe(
-    records: Mapping[str, AddedElement], sensors: Mapping[str, Any], gravity: Any, names: tuple[str, ...]
-) -> Description:
-    """The records and sensors of these names, or all of them."""
-    known = [name for name in (*records, *sensors) if name != GROUND]
+def describe(contents: ModelContents, names: tuple[str, ...]) -> Description:
+    """The elements and sensors of these names, or all of them."""
+    known = [name for name in (*contents.elements, *contents.sensors) if name != GROUND]
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise ModelError(f"there is no element or sensor {show(name)}. {did_you_mean(name, known)}")
-    chosen = [record for name, record in records.items() if name in (names or known)]
-    read = {name: quantity for name, quantity in sensors.items() if name in (names or known)}
+    chosen = [added for name, added in contents.elements.items() if name in (names or known)]
+    read = {name: quantity for name, quantity in contents.sensors.items() if name in (names or known)}
     elements = [(r.name, _kind(r), "; ".join(map(_side, r.places))) for r in chosen]
     elements += [(name, *_sensor(quantity)) for name, quantity in read.items()]
-    field = [] if names else [("gravity.acceleration", _value(gravity, Spec((3,))), "m/s^2")]
-    parameters = [row for record in chosen for row in _parameters(record)]
+    field = [] if names else [("gravity.acceleration", _value(contents.gravity, Spec((3,))), "m/s^2")]
+    parameters = [row for added in chosen for row in _parameters(added)]
     parameters += [row for name, quantity in read.items() for row in _of_sensor(name, quantity)]
-    found = _variables(tuple(records.values()), gravity, [record.name for record in chosen])
+    found = _variables(contents, [added.name for added in chosen])
     outputs = [f"{r.name}.{variable}" for r in chosen for variable in found.get(r.name, ())]
     return Description(tuple(elements), (*field, *parameters), (*read, *outputs))
 
 
-def _kind(record: AddedElement) -> str:
+def _kind(added: AddedElement) -> str:
     """The class, how many there are, and what is not a number and not left at its default."""
-    element, said = record.element, []
+    element, said = added.element, []
     for field in dataclasses.fields(element):
         value = getattr(element, field.name)
         if field.name not in specs_of(element) and value is not None and value != field.default:
             said.append(f"{field.name}={_name(value)}")
     arguments = f"({', '.join(said)})" if said else ""
-    many = "" if record.single else f", {record.count} instances"
-    return f"{type(element).__name__}{arguments}{many}" + ("" if record.active else ", off")
+    many = "" if added.single else f", {added.count} instances"
+    return f"{type(element).__name__}{arguments}{many}" + ("" if added.active else ", off")
 
 
 def _name(value: Any) -> str:
@@ -113,29 +111,29 @@ def _sensor(quantity: Any) -> tuple[str, str]:
     return "function, a sensor", ""
 
 
-def _parameters(record: AddedElement) -> Iterator[Row]:
-    fields = [field.name for field in dataclasses.fields(record.element)]
-    yield from _of_fields(record, {field: getattr(record.element, field) for field in fields}, specs_of(record.element))
-    if record.initial:
-        yield from _of_fields(record, record.initial, record.element.initial)
-    yield from _points(record)
+def _parameters(added: AddedElement) -> Iterator[Row]:
+    fields = [field.name for field in dataclasses.fields(added.element)]
+    yield from _of_fields(added, {field: getattr(added.element, field) for field in fields}, specs_of(added.element))
+    if added.initial:
+        yield from _of_fields(added, added.initial, added.element.initial)
+    yield from _points(added)
 
 
-def _of_fields(record: AddedElement, values: Mapping[str, Any], specs: Mapping[str, Spec]) -> Iterator[Row]:
+def _of_fields(added: AddedElement, values: Mapping[str, Any], specs: Mapping[str, Spec]) -> Iterator[Row]:
     for field, value in values.items():
         leaves = {path: leaf for path, leaf in flatten({field: value}).items() if eqx.is_array(leaf)}
         if not leaves and field in specs:
-            yield f"{record.name}.{field}", _left_out(record, field, value), _unit(specs[field])
+            yield f"{added.name}.{field}", _left_out(added, field, value), _unit(specs[field])
         for path, leaf in leaves.items():
             spec = specs[field] if path == (field,) and field in specs else Spec(None)
             if isinstance(value, Piecewise) and field in specs:
                 spec = Spec(None, "s" if path[-1] == "times" else specs[field].unit)
-            yield f"{record.name}.{'.'.join(path)}", _value(leaf, spec), _unit(spec)
+            yield f"{added.name}.{'.'.join(path)}", _value(leaf, spec), _unit(spec)
 
 
-def _points(record: AddedElement) -> Iterator[Row]:
-    sides = record.places
-    if isinstance(record.element, AbstractField):
+def _points(added: AddedElement) -> Iterator[Row]:
+    sides = added.places
+    if isinstance(added.element, AbstractField):
         # Each place of its only side has points of its own.
         sides = tuple((place,) for place in sides[0])
     for i, side in enumerate(sides):
@@ -143,7 +141,7 @@ def _points(record: AddedElement) -> Iterator[Row]:
         if points:
             together = np.concatenate(points)
             value = together[0] if len(together) == 1 else together
-            yield f"{record.name}.marker{i}", _value(value, Spec((3,))), "m"
+            yield f"{added.name}.marker{i}", _value(value, Spec((3,))), "m"
 
 
 def _of_sensor(name: str, quantity: Any) -> Iterator[Row]:
@@ -152,13 +150,13 @@ def _of_sensor(name: str, quantity: Any) -> Iterator[Row]:
         yield f"{name}.marker0", _value(points[0] if len(points) == 1 else points, Spec((3,))), "m"
 
 
-def _left_out(record: AddedElement, field: str, value: Any) -> str:
+def _left_out(added: AddedElement, field: str, value: Any) -> str:
     """What stands for numbers that are not given."""
     if value is not None:
         return f"function {_name(value)}"
-    if field in getattr(record.element, "measured", ()):
+    if field in getattr(added.element, "measured", ()):
         return "as at the start"
-    return "that of the body" if field in getattr(record.element, "ties", {}) else "none"
+    return "that of the body" if field in getattr(added.element, "ties", {}) else "none"
 
 
 def _unit(spec: Spec) -> str:
@@ -175,13 +173,14 @@ def _value(value: Any, spec: Spec) -> str:
     return f"{' x '.join(map(str, numbers.shape))} numbers from {np.min(numbers):.6g} to {np.max(numbers):.6g}"
 
 
-def _variables(records: tuple[AddedElement, ...], gravity: Any, names: list[str]) -> dict[str, list[str]]:
+def _variables(contents: ModelContents, names: list[str]) -> dict[str, list[str]]:
     """The output variables of elements; none, where the model cannot be put together yet or a user function fails."""
-    if not any(isinstance(record.element, AbstractBody) and record.name != GROUND for record in records):
+    elements = contents.elements.items()
+    if not any(isinstance(added.element, AbstractBody) for name, added in elements if name != GROUND):
         return {}
     try:
         with jax.ensure_compile_time_eval():
-            system = preliminary(records, gravity)
+            system = preliminary(contents)
     except (ModelError, ParameterError):
         return {}
     found = {}

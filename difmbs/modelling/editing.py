@@ -27,7 +27,7 @@ def replace(model: Any, name: str, element: Any, initial: dict[str, Any]) -> Non
             raise ModelError(f"'{name}' is a sensor and takes no '{next(iter(initial))}'.")
         model._sensors[name] = model._sensor(name, element)
         return
-    old = model._records[name]
+    old = model._elements[name]
     sort = next(kind for kind in _SORTS if isinstance(old.element, kind))
     if isinstance(element, tuple(_SORTS)) and not isinstance(element, sort):
         raise ModelError(
@@ -35,15 +35,15 @@ def replace(model: Any, name: str, element: Any, initial: dict[str, Any]) -> Non
             f"by a {type(element).__name__}."
         )
     trial = copy.copy(model)
-    trial._records, trial._sensors = dict(model._records), dict(model._sensors)
+    trial._elements, trial._sensors = dict(model._elements), dict(model._sensors)
     if isinstance(element, AbstractBody):
-        trial._records[name] = _body(model, old, element, initial)
+        trial._elements[name] = _body(model, old, element, initial)
         _attach_again(trial, name)
     elif isinstance(element, AbstractConnector):
-        trial._records[name] = _connector(model, old, element, initial)
+        trial._elements[name] = _connector(model, old, element, initial)
     else:
-        trial._records[name] = model._record(name, element, initial)
-    model._records, model._sensors = trial._records, trial._sensors
+        trial._elements[name] = model._added(name, element, initial)
+    model._elements, model._sensors = trial._elements, trial._sensors
 
 
 def remove(model: Any, name: str) -> None:
@@ -52,22 +52,22 @@ def remove(model: Any, name: str) -> None:
     if attached := _attached(model, name):
         said = ", ".join(attached[:12]) + (f" and {len(attached) - 12} more" if len(attached) > 12 else "")
         raise ModelError(f"'{name}' cannot be removed before what is attached to it: {said}.")
-    for named in (model._records, model._sensors):
+    for named in (model._elements, model._sensors):
         named.pop(name, None)
 
 
 def _check_known(model: Any, name: Any) -> None:
     if name == GROUND:
         raise ModelError("'ground' is the fixed world, which every model has.")
-    known = [n for n in (*model._records, *model._sensors) if n != GROUND]
+    known = [n for n in (*model._elements, *model._sensors) if n != GROUND]
     if not isinstance(name, str) or name not in known:
         raise ModelError(f"there is no element or sensor {show(name)}. {did_you_mean(name, known)}")
 
 
 def _attached(model: Any, name: str) -> list[str]:
     """The connectors, events and sensors that need an element."""
-    connectors = [n for n, r in model._records.items() if any(p.body == name for side in r.places for p in side)]
-    events = [n for n, r in model._records.items() if isinstance(r.element, Event) and name in dict(r.element.switch)]
+    connectors = [n for n, r in model._elements.items() if any(p.body == name for side in r.places for p in side)]
+    events = [n for n, r in model._elements.items() if isinstance(r.element, Event) and name in dict(r.element.switch)]
     sensors = [n for n, quantity in model._sensors.items() if _reads(quantity, name)]
     return [*(f"'{n}'" for n in (*connectors, *events)), *(f"sensor '{n}'" for n in sensors)]
 
@@ -88,16 +88,16 @@ def _body(model: Any, old: AddedElement, body: AbstractBody, initial: dict[str, 
             f"'{old.name}': a {type(body).__name__} cannot have its initial value '{lost[0]}', "
             f"{show(old.initial[lost[0]])}. Pass new ones, of {', '.join(body.initial)}."
         )
-    record: AddedElement = model._record(old.name, body, initial, kept=kept)
-    if record.single and not old.single:
+    added: AddedElement = model._added(old.name, body, initial, kept=kept)
+    if added.single and not old.single:
         # As many as before, all alike.
-        key, value = next(iter(record.initial.items()))
-        kept = record.initial | {key: np.broadcast_to(value, (old.count, *np.shape(value)))}
-        record = model._record(old.name, body, {}, kept=kept)
-    if (record.count, record.single) != (old.count, old.single):
-        ours, theirs = (f"{r.count} instances" if not r.single else "a single one" for r in (old, record))
+        key, value = next(iter(added.initial.items()))
+        kept = added.initial | {key: np.broadcast_to(value, (old.count, *np.shape(value)))}
+        added = model._added(old.name, body, {}, kept=kept)
+    if (added.count, added.single) != (old.count, old.single):
+        ours, theirs = (f"{r.count} instances" if not r.single else "a single one" for r in (old, added))
         raise ModelError(f"'{old.name}' holds {ours}, what is to replace it {theirs}.")
-    return record
+    return added
 
 
 def _moves(value: Any) -> bool:
@@ -109,7 +109,7 @@ def _connector(model: Any, old: AddedElement, law: AbstractConnector, initial: d
     if len(law.ports) != len(sides):
         raise ModelError(f"'{old.name}' has {len(sides)} markers, and a {type(law).__name__} {len(law.ports)}.")
     between, on = (sides, None) if len(sides) == 2 else (None, sides[0])
-    return model._record(old.name, law, initial, between, on, old.active)
+    return model._added(old.name, law, initial, between, on, old.active)
 
 
 def _attach_again(model: Any, name: str) -> None:
@@ -117,9 +117,9 @@ def _attach_again(model: Any, name: str) -> None:
     with warnings.catch_warnings():
         # Said when they were added.
         warnings.simplefilter("ignore")
-        for n, record in model._records.items():
-            if any(place.body == name for side in record.places for place in side):
-                model._records[n] = _connector(model, record, record.element, {})
+        for n, added in model._elements.items():
+            if any(place.body == name for side in added.places for place in side):
+                model._elements[n] = _connector(model, added, added.element, {})
     for n, quantity in model._sensors.items():
         if isinstance(quantity, tuple) and quantity[1].body == name:
             kind, place = quantity

@@ -1,6 +1,7 @@
 """The builder: elements by name, checked as they are added, put together by `assemble`."""
 
 import contextlib
+import copy
 import dataclasses
 import itertools
 import re
@@ -15,7 +16,7 @@ import numpy as np
 from ..core.errors import ModelError, ParameterError, did_you_mean
 from ..core.parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
 from ..core.reprs import listed
-from ..core.types import Numbers
+from ..core.types import Numbers, Params
 from ..dynamics.outputs import Outputs
 from ..elements.bodies.body import AbstractBody
 from ..elements.bodies.ground import Ground
@@ -29,10 +30,11 @@ from ..elements.connectors.connector import (
 from ..elements.event import Event
 from ..elements.sensors import AbstractSensor, Output
 from ..system.system import System
-from .assembly import AddedElement, assemble
+from .assembly import AddedElement, ModelContents, assemble
 from .description import Description, describe
 from .editing import remove, replace
 from .markers import GROUND, BodyHandle, MarkerRef, fitted, of_instances, places
+from .replaced_numbers import with_values
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]{0,99}(?<! )")
 _SENSOR_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .\-]{0,99}(?<! )")
@@ -53,15 +55,15 @@ class Model:
         check_value("gravity", "acceleration", field, Spec((3,), "m/s^2"))
         self._gravity = field
         self._number = next(_NUMBERS)
-        self._records: dict[str, AddedElement] = {}
+        self._elements: dict[str, AddedElement] = {}
         self._sensors: dict[str, Any] = {}
-        self._records[GROUND] = AddedElement(GROUND, Ground(), {}, (), 1, True, True)
+        self._elements[GROUND] = AddedElement(GROUND, Ground(), {}, (), 1, True, True)
 
     def __repr__(self) -> str:
         kinds: dict[str, list[str]] = {}
-        for name, record in self._records.items():
+        for name, added in self._elements.items():
             if name != GROUND:
-                kinds.setdefault(_kind(record.element), []).append(name)
+                kinds.setdefault(_kind(added.element), []).append(name)
         if self._sensors:
             kinds["sensors"] = list(self._sensors)
         said = "; ".join(f"{kind} {listed(kinds[kind])}" for kind in sorted(kinds, key=_KINDS.index))
@@ -77,8 +79,8 @@ class Model:
         bodies = self._bodies()
         if not isinstance(name, str) or name not in bodies:
             raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
-        record = bodies[name]
-        return BodyHandle(self._number, name, type(record.element), np.arange(record.count))
+        added = bodies[name]
+        return BodyHandle(self._number, name, type(added.element), np.arange(added.count))
 
     def add(
         self, name: str, element: Any, between: Any = None, on: Any = None, *, active: bool = True, **initial: Any
@@ -89,7 +91,7 @@ class Model:
         with as many instances, or lists of markers. The name of a body is a marker too. Returns a handle for a body.
         """
         self._check_name(name, _NAME)
-        self._records[name] = self._record(name, element, initial, between, on, active)
+        self._elements[name] = self._added(name, element, initial, between, on, active)
         return self.body(name) if isinstance(element, AbstractBody) else None
 
     def replace(self, name: str, element: Any, **initial: Any) -> None:
@@ -106,16 +108,33 @@ class Model:
 
     def describe(self, *names: str) -> Description:
         """What is in the model, or the elements of these names: kinds and markers, parameters, and outputs."""
-        return describe(self._records, self._sensors, self._gravity, names)
+        return describe(self.contents(), names)
+
+    def contents(self) -> ModelContents:
+        """All that was added, as it was checked: for what writes or draws models."""
+        return ModelContents(dict(self._elements), dict(self._sensors), self._gravity)
+
+    def with_params(self, params: Params) -> "Model":
+        """The model with some parameters replaced; `params` has the form of a part of `model.assemble().params()`.
+
+        It assembles to the same system as `model.assemble().with_params(params)`: what was measured in the initial
+        state is kept.
+        """
+        system = self.assemble(redundant="min_norm")
+        values = {path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()}
+        changed, other = with_values(self.contents(), values, system.params()), copy.copy(self)
+        other._elements, other._sensors = dict(changed.elements), dict(changed.sensors)
+        other._gravity = changed.gravity
+        return other
 
     def switch(self, name: str, active: bool) -> None:
         """Switches a connector on or off in systems assembled from now on."""
-        connectors = [n for n, r in self._records.items() if r.places]
+        connectors = [n for n, r in self._elements.items() if r.places]
         if not isinstance(name, str) or name not in connectors:
             raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
         if not isinstance(active, bool):
             raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
-        self._records[name] = dataclasses.replace(self._records[name], active=active)
+        self._elements[name] = dataclasses.replace(self._elements[name], active=active)
 
     def sense(self, name: str, quantity: AbstractSensor | Output | Callable[..., Any]) -> None:
         """Names an output: a sensor on a marker, an `Output`, or a function of (t, outputs)."""
@@ -134,20 +153,20 @@ class Model:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
         # Also what is built inside jit has numbers of its own.
         with jax.ensure_compile_time_eval():
-            system = assemble(tuple(self._records.values()), self._sensors, self._gravity, redundant)
+            system = assemble(self.contents(), redundant)
             for name, quantity in self._sensors.items():
                 if not isinstance(quantity, tuple):
                     _try_sensor(system, name)
-            for name, record in self._records.items():
-                if isinstance(record.element, Event):
-                    _try_event(system, name, record.element)
+            for name, added in self._elements.items():
+                if isinstance(added.element, Event):
+                    _try_event(system, name, added.element)
         return system
 
     def _bodies(self) -> dict[str, AddedElement]:
         """With the ground."""
-        return {name: record for name, record in self._records.items() if isinstance(record.element, AbstractBody)}
+        return {name: added for name, added in self._elements.items() if isinstance(added.element, AbstractBody)}
 
-    def _record(
+    def _added(
         self,
         name: str,
         element: Any,
@@ -161,17 +180,17 @@ class Model:
         if isinstance(element, AbstractBody):
             if between is not None or on is not None or active is not True:
                 raise ModelError(f"'{name}' is a body: it takes initial values, not between, on or active.")
-            record = self._body(name, element, initial, kept)
+            added = self._body(name, element, initial, kept)
         elif isinstance(element, AbstractConnector):
             if initial:
                 key = next(iter(initial))
                 known = did_you_mean(key, ["between", "on", "active"])
                 raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
-            record = self._connector(name, element, between, on, active)
+            added = self._connector(name, element, between, on, active)
         elif isinstance(element, Event):
             if initial or between is not None or on is not None or active is not True:
                 raise ModelError(f"'{name}' is an event: it takes no markers, values or active.")
-            record = self._event(name, element)
+            added = self._event(name, element)
         else:
             kind = f"the class {element.__name__} itself" if isinstance(element, type) else show(element)
             raise ModelError(
@@ -186,7 +205,7 @@ class Model:
                     f"'{name}': the function {field.name} uses a traced value of its surroundings. Pass a function "
                     "that is an eqx.Module with the value as a field; then it is a parameter, for simulate(params=...)."
                 )
-        return record
+        return added
 
     def _sensor(self, name: str, quantity: Any) -> Any:
         if isinstance(quantity, AbstractSensor):
@@ -194,7 +213,7 @@ class Model:
             if len(attached) != 1 or len(attached[0]) == 0:
                 raise ModelError(f"'{name}': a sensor has one marker, got {_shown(quantity.marker)}.")
             (place,) = attached
-            kind = type(self._records[place.body].element)
+            kind = type(self._elements[place.body].element)
             if quantity.turning and not kind.rotates:
                 raise ModelError(f"'{name}': '{place.body}' is a {kind.__name__}, which does not rotate.")
             return type(quantity), place
@@ -242,7 +261,7 @@ class Model:
         )
         for side, port in zip(attached, ports, strict=True):
             for place in side:
-                body = self._records[place.body].element
+                body = self._elements[place.body].element
                 if port.turning and not body.rotates:
                     raise ModelError(
                         f"'{name}': {kind} acts on rotation, but '{place.body}' is a {type(body).__name__}, which does "
@@ -273,7 +292,7 @@ class Model:
             raise ModelError(
                 f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}."
             )
-        connectors = [n for n, r in self._records.items() if r.places]
+        connectors = [n for n, r in self._elements.items() if r.places]
         for connector, _ in pairs:
             if connector not in connectors:
                 raise ModelError(
@@ -296,7 +315,7 @@ class Model:
         return counts
 
     def _coordinates(self, place: MarkerRef) -> int:
-        return 1 if place.coordinate is not None else type(self._records[place.body].element).coordinates
+        return 1 if place.coordinate is not None else type(self._elements[place.body].element).coordinates
 
     def _places(self, name: str, side: Any, of_coordinates: bool) -> list[MarkerRef]:
         """The marker, or list of markers, that an element was given."""
@@ -319,14 +338,14 @@ class Model:
         for place in attached:
             if place.model != self._number:
                 raise ModelError(f"'{name}': '{place.body}' belongs to another model.")
-            record = self._records.get(place.body)
+            added = self._elements.get(place.body)
             # A copy of a model shares its number.
-            if record is None or (len(place) and place.rows.max() >= record.count):
+            if added is None or (len(place) and place.rows.max() >= added.count):
                 raise ModelError(
                     f"'{name}': the model has no such instances of a body '{place.body}'. They were removed, or added "
                     "to another copy of the model."
                 )
-        return [fitted(name, place, type(self._records[place.body].element)) for place in attached]
+        return [fitted(name, place, type(self._elements[place.body].element)) for place in attached]
 
     def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[MarkerRef, ...], ...]) -> None:
         bodies = of_instances(attached, lambda place: place.body)
@@ -360,7 +379,7 @@ class Model:
     def _check_ties(self, name: str, law: AbstractConnector, attached: tuple[tuple[MarkerRef, ...], ...]) -> None:
         for field, (marker, of_body) in law.ties.items():
             for place in attached[marker]:
-                if getattr(law, field) is None and of_body not in specs_of(self._records[place.body].element):
+                if getattr(law, field) is None and of_body not in specs_of(self._elements[place.body].element):
                     raise ModelError(f"'{name}': give {field}; '{place.body}' has no {of_body} to take it from.")
 
     def _check_name(self, name: Any, pattern: re.Pattern[str]) -> None:
@@ -372,11 +391,11 @@ class Model:
             )
         if name in ("gravity", GROUND):
             raise ModelError(f"'{name}' is reserved for the {'uniform field' if name == 'gravity' else 'fixed world'}.")
-        if name in self._records or name in self._sensors:
+        if name in self._elements or name in self._sensors:
             raise ModelError(f"there is already an element '{name}'. Names must be unique.")
         for sensor in (name, *self._sensors):
             element, dot, _ = sensor.partition(".")
-            if dot and (element == name or (sensor == name and element in self._records)):
+            if dot and (element == name or (sensor == name and element in self._elements)):
                 raise ModelError(f"sensor '{sensor}' would hide the outputs of '{element}'. Choose another name.")
 
 

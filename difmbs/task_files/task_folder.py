@@ -15,7 +15,6 @@ import numpy as np
 from ..core.errors import FileError
 from ..design.design import Design
 from ..design.evaluation_log import NAME as EVALUATIONS
-from ..files.model_changes import changed
 from ..files.model_files import save
 from ..files.tables import write_table
 from ..files.toml import SCHEMA, format_table, read_document
@@ -93,7 +92,7 @@ class TaskFolder:
         head, values, rest = _of_fit(result) if isinstance(result, Fit) else _of_design(result)
         self._write_parameters(head, values, rest)
         model = self.task.model
-        fitted = changed(model.model, result.params)
+        fitted = model.model.with_params(result.params)
         path = self.path / "model.toml"
         save(fitted, path, simulation=model.simulation, redundant=model.redundant, force=True)
         tables = dict(_tables(result)) if isinstance(result, Fit) else {}
