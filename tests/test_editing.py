@@ -63,14 +63,17 @@ def test_a_body_by_name_is_what_add_returned():
     assert len(model.body("ground")) == 1
 
 
-@pytest.mark.parametrize("name", [n for n in (*everything()._records, *everything()._sensors) if n != "ground"])
+EVERYTHING = everything().contents()
+
+
+@pytest.mark.parametrize("name", [n for n in (*EVERYTHING.elements, *EVERYTHING.sensors) if n != "ground"])
 def test_what_is_replaced_by_itself_stays_to_the_last_bit(name):
     model = everything()
     text = model_text(model)
-    if name in model._records:
-        model.replace(name, model._records[name].element)
+    if name in EVERYTHING.elements:
+        model.replace(name, model.contents().elements[name].element)
     else:
-        quantity = model._sensors[name]
+        quantity = model.contents().sensors[name]
         model.replace(name, quantity[0](quantity[1]) if isinstance(quantity, tuple) else quantity)
     assert model_text(model) == text
 
