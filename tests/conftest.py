@@ -7,10 +7,9 @@ import tempfile
 from pathlib import Path
 
 # Compiling is what the tests spend their time on; their programs are small.
-os.environ["XLA_FLAGS"] = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false "
-    + os.environ.get("XLA_FLAGS", "")
-)
+if not os.environ.get("DIFMBS_TESTS_OPTIMIZED"):
+    flags = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    os.environ["XLA_FLAGS"] = flags + "--xla_cpu_use_fusion_emitters=false " + os.environ.get("XLA_FLAGS", "")
 
 import jax
 import pytest

@@ -159,3 +159,66 @@ def andrews_angles(outputs):
     """beta, Theta, gamma, Phi, delta, Omega, epsilon."""
     one, two, three, four, five, six, seven = jnp.moveaxis(outputs["bars.rotation"], -1, 0)
     return jnp.stack([one, two - one, three, four - five, five, six - seven, seven], axis=-1)
+
+
+def oscillator():
+    """A mass on a spring and a damper."""
+    model = mbs.Model(gravity=(0.0, 0.0, -9.81))
+    mass = model.add("mass", mbs.MassPoint(1.2), position=(0.1, 0.0, -1.1), velocity=(0.3, 0.2, 0.0))
+    model.add("spring", mbs.SpringDamper(1.0, 80.0, 2.0), between=(model.ground, mass))
+    return model.assemble()
+
+
+def stars():
+    """Three bodies that attract each other."""
+    model, random = mbs.Model(), np.random.default_rng(3)
+    state = dict(position=random.normal(size=(3, 3)), velocity=0.1 * random.normal(size=(3, 3)))
+    stars = model.add("star", mbs.MassPoint(np.array([1.0, 2.0, 0.5])), **state)
+    model.add("attraction", mbs.AllPairsGravity(1.0), on=stars)
+    return model.assemble()
+
+
+def stone():
+    """A body that tumbles freely."""
+    model = mbs.Model(gravity=(0.0, 0.0, -9.81))
+    stone = mbs.RigidBody(1.3, np.diag([0.3, 0.4, 0.2]), (0.1, 0.0, -0.1))
+    model.add("stone", stone, rotation=(0.4, -0.2, 0.9), angular_velocity=(3.0, 2.0, -4.0), velocity=(1.0, 0.0, 2.0))
+    return model.assemble()
+
+
+def side_by_side():
+    """A bob on two equal rods, of which one is redundant."""
+    model = mbs.Model(gravity=(0.0, -9.81, 0.0))
+    bob = model.add("bob", mbs.MassPoint2D(1.3), position=(0.8, -0.6), velocity=(0.3, 0.4))
+    for name in ("rod", "again"):
+        model.add(name, mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    return model.assemble(redundant="min_norm")
+
+
+def elastic_balls():
+    """Two balls on a line, which meet soon and exchange their velocities."""
+    model = mbs.Model()
+    for name, position, velocity in (("a", 0.0, 2.0), ("b", 0.03, 0.5)):
+        model.add(name, mbs.Mass1D(1.0), position=position, velocity=velocity)
+    meet = lambda t, outputs: (outputs["b.position"] - outputs["a.position"])[0]
+    model.add("hit", mbs.Event(meet, direction=-1, jump=lambda t, q, v: (q, v[::-1])))
+    return model.assemble()
+
+
+def cut_loose():
+    """A pendulum whose rod is cut soon: from there on a throw."""
+    model = mbs.Model(gravity=(0.0, -9.81, 0.0))
+    bob = model.add("bob", mbs.MassPoint(mass=2.0), position=(1.0, 0.0, 0.0), velocity=(0.0, 0.3, 0.1))
+    model.add("rod", mbs.DistanceConstraint(1.0), between=(model.ground, bob))
+    model.add("cut", mbs.Event(0.0213, switch={"rod": False}))
+    return model.assemble()
+
+
+def taut_rope():
+    """A bob that falls until its rope gets taut."""
+    model = mbs.Model(gravity=(0.0, -9.81, 0.0))
+    bob = model.add("bob", mbs.MassPoint(mass=1.0), position=(0.6, -0.797, 0.0), velocity=(0.2, -0.1, 0.05))
+    model.add("rope", mbs.DistanceConstraint(1.0), between=(model.ground, bob), active=False)
+    length = lambda t, outputs: outputs["rope.distance"] - 1.0
+    model.add("taut", mbs.Event(length, direction=1, switch={"rope": True}))
+    return model.assemble()

@@ -43,7 +43,7 @@ def marched(name, solver, sway=0.0):
             size = h * jnp.where(k % 2 == 0, 1 + sway, 1 - sway)
             return t + size, step.step(system, t, size, y, step.begin(system, t, size, y)).end
 
-        y = step.start(system, 0.0, *step.route().follow(system, 0.0, *system.initial_state()))
+        y = step.start(system, 0.0, *step.plan().follow(system, 0.0, *system.initial_state()))
         t, y = lax.fori_loop(0, count, one, (jnp.zeros(()), y))
         q, v = split(system, y)
         of_constraints = accelerations(system, t, q, v)[1]

@@ -14,7 +14,7 @@ from ..core.parameters import ParameterPath
 from ..dynamics.outputs import Outputs, component_of
 from ..simulation.simulate import method_of
 from ..simulation.trajectory import solve_trajectory
-from ..solvers.one_step import AbstractOneStep, one_step
+from ..solvers.one_step import one_step
 from ..solvers.runge_kutta_4 import RungeKutta4
 from ..system.system import System
 from .predictions import MotionPrediction
@@ -90,10 +90,10 @@ def run_piece(
     solver = settings.solver
     if solver is None:
         solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
-    step = Later(solver=solver, inner=one_step(solver, settings.rtol, settings.dt, settings.dt is None))
+    step = one_step(solver, settings.rtol, settings.dt, settings.dt is None)
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
-    path = solve_trajectory(method, system, begin, at.q, at.v).path
+    path = solve_trajectory(method, system, begin, at.q, at.v).trajectory
     t = begin + jnp.asarray(cuts.outputs, at.q.dtype)
     read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, path.q, path.v)
     return SegmentState(path.first_q, path.first_v), SegmentState(path.q, path.v), read
@@ -114,75 +114,3 @@ def apart(system: System, a: SegmentState, b: SegmentState) -> Any:
     # dq/dt = T v. The columns of T are at right angles to what is no motion, such as the length of a quaternion.
     T = jax.jacfwd(lambda v: system.rate(a.q, v))(zero)
     return jnp.concatenate([jnp.linalg.solve(T.T @ T, T.T @ (b.q - a.q)), b.v - a.v])
-
-
-class Later(AbstractOneStep):
-    """A solver whose times count from when a piece begins: `start` gets that time, and the state has it as last entry.
-
-    So pieces with different begins are one program, and differ in the state they start from.
-    """
-
-    solver: diffrax.AbstractSolver
-    inner: AbstractOneStep
-
-    @property
-    def held(self):
-        return self.inner.held
-
-    @property
-    def reach(self):
-        return self.inner.reach
-
-    def clock(self, t, y):
-        return t + y[-1]
-
-    @staticmethod
-    def at(begin, y):
-        return jnp.concatenate([y, jnp.full(1, begin, y.dtype)])
-
-    def route(self, levels=()):
-        return self.inner.route(levels)
-
-    def start(self, system, t, end, visited):
-        return self.at(t, self.inner.start(system, t, end, visited))
-
-    def size(self, system):
-        return self.inner.size(system) + 1
-
-    def slope(self, t, y, system):
-        return self.at(0, self.inner.slope(self.clock(t, y), y[:-1], system))
-
-    def begin(self, system, t, h, y):
-        return self.inner.begin(system, self.clock(t, y), h, y[:-1])
-
-    def step(self, system, t, h, y, memory):
-        step = self.inner.step(system, self.clock(t, y), h, y[:-1], memory)
-        # A method without an estimate says 0 for all entries.
-        error = None if step.error is None else self.at(0, jnp.broadcast_to(step.error, y[:-1].shape).astype(y.dtype))
-        return step._replace(end=self.at(y[-1], step.end), error=error)
-
-    def result(self, system, t, h, y, end):
-        return self.inner.result(system, self.clock(t, y), h, y[:-1], end[:-1])
-
-    def ending(self, h, y, result):
-        return self.at(y[-1], self.inner.ending(h, y[:-1], result))
-
-    def dense(self, h, y, result):
-        return self.inner.dense(h, y[:-1], result)
-
-    def between(self, t, h, y, end, dense, output):
-        return self.at(y[-1], self.inner.between(t, h, y[:-1], end[:-1], dense, output))
-
-    def inside(self, t, h, y, result, output):
-        return self.at(y[-1], self.inner.inside(t, h, y[:-1], result, output))
-
-    def push(self, system_of, p, t, h, y, end, dp, dy):
-        return self.inner.push(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], dp, dy[:-1])
-
-    def pull(self, system_of, p, t, h, y, end, weigh):
-        def weigh_inner(result):
-            dy, dresult = weigh(result)
-            return dy[:-1], dresult
-
-        dp, dy = self.inner.pull(system_of, p, self.clock(t, y), h, y[:-1], end[:-1], weigh_inner)
-        return dp, self.at(0, dy)

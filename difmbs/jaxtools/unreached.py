@@ -9,33 +9,25 @@ from .deferred import LinearMap
 
 
 def replaced(missing: Any, x: Any, by: Any) -> Any:
-    """x, or what takes its place if it is missing. Backwards all weights are its own, so that `marked` ones count."""
-    return _UNMARKED((jax.ShapeDtypeStruct(x.shape, x.dtype),), [missing], [x])[0] + jnp.where(missing, by, 0)
+    """where(missing, by, x); but the cotangent passes to x unchanged, so that `marked` decides about NaN."""
+    return _UNMARKED(jax.ShapeDtypeStruct(x.shape, x.dtype), missing, x) + jnp.where(missing, by, 0)
 
 
 def marked(missing: Any, x: Any) -> Any:
-    """NaN if it is missing, else x. Backwards NaN too, but only where it counts: where its weight is not 0."""
+    """NaN if it is missing, else x. Backwards NaN too, but only where it counts: where its cotangent is not 0."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
-    return _MARKED((jax.ShapeDtypeStruct(x.shape, x.dtype),), [missing], [x])[0]
-
-
-def _without(known, x):
-    return [jnp.where(known[0], 0, x[0])]
-
-
-def _all(known, weights):
-    return weights
-
-
-def _forwards(known, x):
-    return [jnp.where(known[0], jnp.nan, x[0])]
-
-
-def _backwards(known, weights):
-    return [jnp.where(known[0] & (weights[0] != 0), jnp.nan, weights[0])]
+    return _MARKED(jax.ShapeDtypeStruct(x.shape, x.dtype), missing, x)
 
 
 _SENTENCE = "whether something is missing has no derivative."
-_UNMARKED = LinearMap(_without, _all, _SENTENCE)
-_MARKED = LinearMap(_forwards, _backwards, _SENTENCE)
+_UNMARKED = LinearMap(
+    lambda missing, x: jnp.where(missing, 0, x),
+    lambda missing, cotangent: cotangent,
+    _SENTENCE,
+)
+_MARKED = LinearMap(
+    lambda missing, x: jnp.where(missing, jnp.nan, x),
+    lambda missing, cotangent: jnp.where(missing & (cotangent != 0), jnp.nan, cotangent),
+    _SENTENCE,
+)

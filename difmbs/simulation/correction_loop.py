@@ -1,8 +1,9 @@
-"""Corrections on the way to a start, and on the way from the states at the outputs to what is shown of them.
+"""Projects the start and the outputs onto the constraints and solves for accelerations there, in one compiled loop.
 
-They are one loop, which runs before and after what is between, the time loop: so the equations of motion are compiled
-once. It goes from state to state instead of treating all outputs at once: that takes a processor as long, and half as
-long to compile.
+The start is station 0, the outputs are the stations behind it. At each of them the state is visited a few times, in the
+order of a table: first at the start, then, after the time loop, at one output after the other. So the equations of
+motion are compiled once for all of that. To treat all outputs side by side takes a processor as long, and twice as long
+to compile.
 """
 
 import dataclasses
@@ -20,60 +21,63 @@ from ..linalg.rows import row, with_row
 
 
 class Visit(NamedTuple):
-    """`number`: among all that derivatives need; `goes`: whether the state goes ahead; `look`: how often it has been
-    looked at what is around it, -1 if that is not what the visit is for."""
+    """One evaluation of the equations of motion at a station, or as columns all of them."""
 
     number: Any
+    """Among all visits that derivatives need; the others share the next number."""
     station: Any
     level: Any
-    goes: Any
-    look: Any
+    """Of the constraints: what is corrected, or accelerations."""
+    ahead: Any
+    """Whether the state goes ahead in time (`ProjectionPlan`)."""
+    evaluation: Any
+    """Its number in the search for the fastest vibration; -1 if the visit is none of that."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CorrectionLoop:
-    """The start is station 0, the outputs are the others; the states there change with each visit.
+    """The visits of a run.
 
-    `route`: the corrections at station 0; `looks`: so often it is looked around there; `ending`: the levels of the
-    corrections at each of the `outputs`.
+    `plan`: the corrections of the start; `evaluations`: how many visits search for the fastest vibration about it;
+    `levels`: those of the visits to each of the `outputs`.
     """
 
-    route: ProjectionPlan
-    looks: int
-    ending: tuple[int, ...]
+    plan: ProjectionPlan
+    evaluations: int
+    levels: tuple[int, ...]
     outputs: int
 
     @property
     def visits(self) -> int:
-        """Without looks, which have the next number."""
-        return self.first + self.outputs * len(self.ending)
+        """Number of visits that derivatives need."""
+        return self.start_visits + self.outputs * len(self.levels)
 
     @property
-    def first(self) -> int:
-        """So many visits lead to the start."""
-        return len(self.route.levels)
+    def start_visits(self) -> int:
+        return len(self.plan.levels)
 
     @property
-    def last(self) -> np.ndarray:
+    def last_visits(self) -> np.ndarray:
         """The numbers of the last visits of all outputs."""
-        return self.first + np.arange(1, self.outputs + 1) * len(self.ending) - 1
+        return self.start_visits + np.arange(1, self.outputs + 1) * len(self.levels) - 1
 
-    def go(
+    def run(
         self,
         visit: Callable[[Any, Visit, Any], tuple[Any, Any]],
         between: Callable[[Any, Any], tuple[Any, Any, Any]],
         stations: Any,
         rest: Any,
         backwards: bool = False,
-        looks: bool = False,
+        searches: bool = False,
         shown: bool = True,
     ) -> tuple[Any, Any, Any]:
         """The states at all stations and the rest after all visits, and what `between` gives.
 
         `visit(state, what, rest)`: the next state at a station, and the rest; `between(stations, rest)`: these two, and
-        something else. `looks`: with those; `shown`: with accelerations and multipliers at the outputs.
+        something else. `searches`: with the visits that search for the fastest vibration; `shown`: with those that
+        solve for accelerations at the outputs.
         """
-        table = self._table(looks, shown)
+        table = self._table(searches, shown)
         if backwards:
             table = jax.tree.map(lambda column: column[::-1], table)
         cut = int(np.sum((table.station == 0) != backwards))
@@ -81,7 +85,7 @@ class CorrectionLoop:
         enters = np.diff(table.station, prepend=-1) != 0
         enters, table = jax.tree.map(jnp.asarray, (enters, table))
 
-        def run(stations, rest, begin, end):
+        def make(stations, rest, begin, end):
             def one(k, carry):
                 # What is written in the loop is not read there, so that nothing needs to be copied.
                 state, after, rest = carry
@@ -95,7 +99,7 @@ class CorrectionLoop:
         if not all(begin < end for begin, end in spans):
             for number, span in enumerate(spans.tolist()):
                 if span[0] < span[1]:
-                    stations, rest = run(stations, rest, *span)
+                    stations, rest = make(stations, rest, *span)
                 if number == 0:
                     stations, rest, more = between(stations, rest)
             return stations, rest, more
@@ -107,21 +111,22 @@ class CorrectionLoop:
             span, is_first = now
             # Already sorted. XLA does not make one function of a loop that sorts: here that would hold the whole
             # simulation, and take a third longer to compile than several side by side.
-            state = run(*state, *lax.sort(span))
+            state = make(*state, *lax.sort(span))
             return lax.cond(is_first, lambda *x: between(*x[:2]), lambda *x: x, *state, more), None
 
         more = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(between, stations, rest)[2])
         return lax.scan(part, (stations, rest, more), (jnp.asarray(spans), jnp.asarray([True, False])))[0]
 
-    def _table(self, looks: bool, shown: bool) -> Visit:
-        at_outputs = self.outputs * len(self.ending)
-        level = np.asarray((*self.route.levels, *(ACCELERATION,) * self.looks, *self.ending * self.outputs), int)
-        station = np.repeat(range(self.outputs + 1), [self.first + self.looks, *[len(self.ending)] * self.outputs])
-        look = np.concatenate([np.full(self.first, -1), np.arange(self.looks), np.full(at_outputs, -1)])
-        number = np.where(look < 0, np.cumsum(look < 0) - 1, self.visits)
-        visits = Visit(number, station, level, (level == ACCELERATION) & (station == 0) & (look < 0), look)
-        kept = (looks | (look < 0)) & (shown | (station == 0) | (level != ACCELERATION))
-        return Visit(*(column[kept] for column in visits))
+    def _table(self, searches: bool, shown: bool) -> Visit:
+        first, each = self.start_visits, len(self.levels)
+        level = np.asarray((*self.plan.levels, *(ACCELERATION,) * self.evaluations, *self.levels * self.outputs), int)
+        station = np.repeat(range(self.outputs + 1), [first + self.evaluations, *[each] * self.outputs])
+        none = np.full(self.outputs * each, -1)
+        evaluation = np.concatenate([np.full(first, -1), np.arange(self.evaluations), none])
+        number = np.where(evaluation < 0, np.cumsum(evaluation < 0) - 1, self.visits)
+        ahead = (level == ACCELERATION) & (station == 0) & (evaluation < 0)
+        kept = (searches | (evaluation < 0)) & (shown | (station == 0) | (level != ACCELERATION))
+        return Visit(*(column[kept] for column in (number, station, level, ahead, evaluation)))
 
 
 def at(rows: Any, i: Any) -> Any:
@@ -139,9 +144,9 @@ def stations_of(start: Any, outputs: int) -> tuple[Any, ...]:
     return tuple(jnp.zeros((outputs + 1, *jnp.shape(x)), x.dtype).at[0].set(x) for x in start)
 
 
-def behind(core: Any, outputs: Any) -> tuple[Any, ...]:
+def with_outputs(stations: Any, outputs: Any) -> tuple[Any, ...]:
     """The same start with these outputs."""
-    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(core, outputs, strict=True))
+    return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(stations, outputs, strict=True))
 
 
 def first_rows(visited: Any, count: int) -> Any:

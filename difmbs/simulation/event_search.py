@@ -89,7 +89,7 @@ def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -
     core = jnp.concatenate([q, v])
     going = rates(held(following), held(moment), held(core))
     core = core - shift * derivative(held(moment), held(core), held(following))
-    return step.start(following, t, *step.route().follow(following, t, *split(system, core))), moment, going
+    return step.start(following, t, *step.plan().follow(following, t, *split(system, core))), moment, going
 
 
 def _jump(event: Any) -> Any:

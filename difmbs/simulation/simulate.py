@@ -19,6 +19,7 @@ from ..solvers.one_step import TERM, AbstractOneStep, one_step
 from ..solvers.root_finders import patient
 from ..solvers.runge_kutta_4 import RungeKutta4
 from ..system.system import System
+from .adaptive_steps import AdaptiveSteps, GridController
 from .arguments import (
     check_plain,
     check_solvable,
@@ -30,8 +31,8 @@ from .arguments import (
     warn_of_single_precision,
     with_numbers,
 )
+from .fixed_steps import FixedSteps
 from .solution import Solution, raise_if_failed
-from .time_loops import AdaptiveSteps, FixedSteps, GridController
 from .trajectory import solve_trajectory
 
 
@@ -103,7 +104,7 @@ def method_of(
     if dt is None:
         return AdaptiveSteps(step, _controller(*tolerances, t0, t1), t0, t1, times, max_steps)
     if varying:
-        return AdaptiveSteps(step, GridController(t0, dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
+        return AdaptiveSteps(step, GridController(dt), t0, t1, times, 2 * math.ceil((t1 - t0) / dt) + max_steps)
     return FixedSteps(step, t0, t1, dt, times)
 
 
@@ -112,29 +113,31 @@ def _simulate(
     system: System, values: dict[ParameterPath, Any], method: FixedSteps | AdaptiveSteps, times: tuple[float, ...]
 ) -> Solution:
     system = system.with_values(values)
-    gone = solve_trajectory(method, system, method.t0, *system.initial_state())
+    result = solve_trajectory(method, system, method.t0, *system.initial_state())
+    trajectory, summary = result.trajectory, result.summary
     t = jnp.asarray(times, system.gravity.dtype)
-    q, v, on, code, moments = gone.path.q, gone.path.v, gone.on, gone.status, gone.path.moments
-    reached = gone.time
+    code, reached, moments = summary.status, summary.time, trajectory.moments
     if moments is not None:
         # That of the event that ended it, the last one, moves with the parameters.
         last = moments[jnp.argmax(jnp.where(jnp.isnan(moments), -jnp.inf, moments))]
         reached = jnp.where(code == Status.event.value, last, reached)
-    drifted = jnp.any(~gone.kept) & ((code == Status.ok.value) | (code == Status.event.value))
+    drifted = jnp.any(~result.kept) & ((code == Status.ok.value) | (code == Status.event.value))
     code = jnp.where(drifted, Status.constraint_drift.value, code)
-    before = jnp.max(jnp.where(jnp.cumprod(gone.kept), t, method.t0))
+    before = jnp.max(jnp.where(jnp.cumprod(result.kept), t, method.t0))
     reached = jnp.where(drifted, before, reached)
     stats = dict(
-        steps=gone.steps,
-        rejected=gone.rejected,
-        iterations=gone.iterations,
-        time=jnp.where(gone.possible, reached, method.t0),
-        start_moved=gone.moved,
-        start_turned=gone.turned,
+        steps=summary.steps,
+        rejected=summary.rejected,
+        iterations=summary.iterations,
+        time=jnp.where(result.possible, reached, method.t0),
+        start_moved=result.moved,
+        start_turned=result.turned,
     )
-    code = jnp.where(gone.possible, code, Status.inconsistent_start.value)
-    known = None if gone.path.u is None else jax.vmap(lambda *x: named(system, *x))(t, q, v, gone.path.u)
-    return Solution(system, t, q, v, code, stats, on, moments, known)
+    code = jnp.where(result.possible, code, Status.inconsistent_start.value)
+    known = None
+    if trajectory.u is not None:
+        known = jax.vmap(lambda *x: named(system, *x))(t, trajectory.q, trajectory.v, trajectory.u)
+    return Solution(system, t, trajectory.q, trajectory.v, code, stats, summary.on, moments, known)
 
 
 def _controller(rtol: float, atol: float, t0: float, t1: float) -> diffrax.PIDController:

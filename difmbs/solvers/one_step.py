@@ -63,11 +63,7 @@ class AbstractOneStep(eqx.Module):
     def error_order(self) -> Any:
         return self.solver.error_order(TERM)
 
-    def clock(self, t: Any, y: Any) -> Any:
-        """The time for forces and constraints."""
-        return t
-
-    def route(self, levels: tuple[int, ...] = ()) -> ProjectionPlan:
+    def plan(self, levels: tuple[int, ...] = ()) -> ProjectionPlan:
         """The way from given q and v to a start: corrections on these levels of the constraints first."""
         return ProjectionPlan(levels)
 
@@ -105,7 +101,7 @@ class AbstractOneStep(eqx.Module):
     def between(self, t: Any, h: Any, y: Any, end: Any, dense: Any, output: Any) -> Any:
         """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
-        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, inside))
+        return jnp.where(output <= t, y, jnp.where(output >= last_moment(t, h), end, inside))
 
     def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
         """The same from the result of the step."""
@@ -316,7 +312,7 @@ class NewmarkStep(AbstractOneStep):
         on_velocity = self.solver.on_velocity
         return self.varying or not on_velocity, self.varying or on_velocity
 
-    def route(self, levels=()):
+    def plan(self, levels=()):
         return ProjectionPlan((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
 
     def start(self, system, t, end, visited):
@@ -354,7 +350,7 @@ class NewmarkStep(AbstractOneStep):
         y0, y1, f0, f1 = dense
         s = (output - t) / jnp.where(h > 0, h, 1)
         cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)
-        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, cubic))
+        return jnp.where(output <= t, y, jnp.where(output >= last_moment(t, h), end, cubic))
 
 
 def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, varying: bool) -> AbstractOneStep:
@@ -367,6 +363,11 @@ def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, vary
     if isinstance(solver, diffrax.AbstractERK) and isinstance(solver.tableau, diffrax.ButcherTableau):
         return Explicit(solver)
     return DiffraxStep(patient(solver, rtol))
+
+
+def last_moment(t: Any, h: Any) -> Any:
+    """From when on an output counts as one at the end of a step, whose time is rounded."""
+    return t + h - 8 * jnp.finfo(jnp.result_type(h)).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
 
 
 def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:

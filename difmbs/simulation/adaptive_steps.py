@@ -1,7 +1,7 @@
-"""The time loops: fixed and adaptive steps, with outputs on the way.
+"""Time loop with steps whose size a controller chooses, and which events cut off.
 
-Steps, error estimates, interpolation and step-size control are diffrax's; the loops are written here because they
-also have to store the accepted steps, on which all derivatives of a simulation are built (`_replay`).
+Steps, error estimates, interpolation and step-size control are diffrax's; the loop is written here because it also has
+to store the accepted steps, on which all derivatives of a simulation are built (`step_replay`).
 """
 
 import functools
@@ -21,182 +21,25 @@ from ..solvers.one_step import TERM, AbstractOneStep
 from ..system.system import System
 from .event_search import EventWatch, after, passed
 from .fastest_vibration import EVALUATIONS, PowerIteration
-from .stored_states import Evenly, Thinning, empty, with_state
-
-_INFINITE = {4: 1e18, 8: 1e75}
-"""By the bytes of a number, what counts as infinite: derivatives multiply such numbers with each other."""
-
-
-def _is_sound(y: Any) -> Any:
-    """Whether all numbers of a state are finite, and not so large that derivatives would not be."""
-    return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
-
-
-class AcceptedSteps(NamedTuple):
-    """The accepted steps, each of size `h` at time `t`; the output at `outputs[j]` is in step `index[j]`.
-
-    `y` are the states at the starts of the steps, and last the one at the end; of long runs only every `spacing`-th
-    (`_stored`). Of the outputs, the first `reached` were reached; after the first `steps` steps there is neither an
-    output nor an event.
-    Where events can happen, `event` is the number of the one that a step of size 0 is, or -1, and `on` the switches.
-    """
-
-    t: Any
-    h: Any
-    y: Any
-    spacing: Any
-    outputs: Any
-    index: Any
-    reached: Any
-    steps: Any
-    event: Any = None
-    on: Any = None
-
-
-class Run(NamedTuple):
-    """What a run leaves: the state at each output, how it went, and, if recorded, all accepted steps.
-
-    `moments`: of each event when it last happened, NaN if it did not; `on`: the switches at each output.
-    """
-
-    outputs: Any
-    moments: Any
-    on: Any
-    steps: Any
-    rejected: Any
-    iterations: Any
-    status: Any
-    time: Any
-    trace: AcceptedSteps | None
-
-
-class FixedSteps(eqx.Module):
-    """Steps of size `dt` from t0 on; the last one is cut off at t1."""
-
-    step: AbstractOneStep
-    t0: float = eqx.field(static=True)
-    t1: float = eqx.field(static=True)
-    dt: float = eqx.field(static=True)
-    outputs: tuple[float, ...] = eqx.field(static=True)
-
-    looks: ClassVar[bool] = False
-
-    def run(self, system: System, y0: Any, record: bool, seen: None = None) -> Run:
-        times, index, on_grid = self._grid()
-        count = len(times) - 1
-        stored = self.stored(y0.size)
-        rest = float(times[-1] - times[-2])
-        wanted = jnp.asarray(self.outputs, y0.dtype)
-
-        def span(k):
-            h = jnp.asarray(self.dt, y0.dtype)
-            if abs(rest - self.dt) > 1e-9 * self.dt:
-                h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)
-            return self.t0 + jnp.asarray(k, y0.dtype) * self.dt, h
-
-        def after(s):
-            t, h = span(s.k)
-            step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
-            y, code, done, iterations = step.end, s.code, s.done, s.iterations + step.iterations
-            if step.code is not None:
-                sound = _is_sound(step.end)
-                code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
-                code = jnp.where(s.code == 0, code, s.code)
-                iterations = jnp.where(s.code == 0, iterations, s.iterations)
-                y = jnp.where(code == 0, step.end, s.y)
-                done = jnp.where(code == 0, s.k + 1, done)
-            states = None if s.states is None else with_state(stored, s.states, s.k + 1, y)
-            return _FixedState(s.k + 1, y, iterations, code, done, states)
-
-        def inside(k, y, output):
-            t, h = span(k)
-            step = self.step.step(system, t, h, y, self.step.begin(system, t, h, y))
-            return self.step.between(t, h, y, step.end, step.dense, output)
-
-        # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
-        starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
-        # For derivatives also the end of the last step is needed.
-        stops = np.append(starts, index[-1] + 1) if record else starts
-
-        def until(s, stop):
-            s = lax.while_loop(lambda s: (s.k < stop) & anywhere(s.code == 0), after, s)
-            return s, (s.y, s.code)
-
-        zero = jnp.zeros((), int)
-        states = empty(stored, y0) if record else None
-        s, reached_at = lax.scan(until, _FixedState(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
-        at, codes = (x[: len(starts)] for x in reached_at)
-        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
-        good = (codes == 0) & _is_sound(outputs)
-        outputs = jnp.where(good[:, None], outputs, jnp.nan)
-        status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
-        failed_at = span(s.done)[0]
-        reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, self.t0)), failed_at)
-        trace = None
-        if record:
-            begins, sizes = (jnp.asarray(x, y0.dtype) for x in (times[:-1], np.diff(times)))
-            good = jnp.sum(good)
-            every = jnp.asarray(stored.longest)
-            trace = AcceptedSteps(
-                begins, sizes, s.states, every, wanted, jnp.asarray(index), good, _until_last(index, good)
-            )
-        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
-        return Run(outputs, None, None, steps, zero, s.iterations, status, reached, trace)
-
-    @property
-    def room(self) -> int:
-        """For so many steps."""
-        return len(self._grid()[0]) - 1
-
-    def stored(self, size: int) -> Evenly:
-        return Evenly.of(self.room, size)
-
-    @property
-    def on_grid(self) -> bool:
-        """Whether all outputs are at the ends of steps."""
-        return self._grid()[2]
-
-    def _grid(self):
-        """Step times, the step in which each output lies, whether all outputs are at the ends of steps."""
-        count = max(1, int(np.ceil((self.t1 - self.t0) / self.dt - 1e-6)))
-        times = self.t0 + self.dt * np.arange(count + 1)
-        times[-1] = self.t1
-        wanted, little = np.asarray(self.outputs), 1e-9 * self.dt
-        index = np.clip(np.searchsorted(times, wanted - little) - 1, 0, count - 1)
-        ends = np.where(wanted <= self.t0, self.t0, times[index + 1])
-        return times, index, bool(np.all(np.abs(ends - wanted) <= little))
-
-
-def _until_last(index: Any, reached: Any) -> Any:
-    """The number of steps until the last of the outputs that were reached."""
-    return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
-
-
-class _FixedState(NamedTuple):
-    """After k steps, of which the first `done` were good."""
-
-    k: Any
-    y: Any
-    iterations: Any
-    code: Any
-    done: Any
-    states: Any
+from .fixed_steps import is_sound, steps_until_last
+from .records import AcceptedSteps, RunSummary
+from .stored_states import Thinning, empty, with_state
 
 
 class GridController(eqx.Module):
     """The steps that a controller of diffrax would make if they were fixed, also after one that an event cut off."""
 
-    t0: float = eqx.field(static=True)
     dt: float = eqx.field(static=True)
 
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
-        return t0 + self.dt, None
+        return t0 + self.dt, t0
 
     def adapt_step_size(self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state):
-        done = jnp.floor((t1 - self.t0) / self.dt + 1e-6)
+        begin = controller_state
+        done = jnp.floor((t1 - begin) / self.dt + 1e-6)
         lost = ~jnp.all(jnp.isfinite(y_error))
         problem = diffrax.RESULTS.where(lost, diffrax.RESULTS.dt_min_reached, diffrax.RESULTS.successful)
-        return ~lost, t1, self.t0 + (done + 1) * self.dt, jnp.asarray(False), None, problem
+        return ~lost, t1, begin + (done + 1) * self.dt, jnp.asarray(False), begin, problem
 
 
 class AdaptiveSteps(eqx.Module):
@@ -219,14 +62,19 @@ class AdaptiveSteps(eqx.Module):
         return Thinning.of(self.max_steps, size)
 
     @property
-    def looks(self) -> bool:
+    def looks_around(self) -> bool:
         """Whether it looks around at the start."""
         return not isinstance(self.controller, GridController) and bool(np.isfinite(self.step.reach))
 
-    def run(self, system: System, y0: Any, record: bool, seen: PowerIteration | None = None) -> Run:
-        """`seen`: what is around the start, if that is known."""
-        start = self._start(system, y0, record, seen)
-        wanted = jnp.asarray(self.outputs, y0.dtype)
+    def run(
+        self, system: System, begin: Any, y0: Any, record: bool, seen: PowerIteration | None = None
+    ) -> tuple[Any, ...]:
+        """States at the outputs, the moments at which events happened last, how it went, and if recorded the steps.
+
+        `begin`: the time at t0, from which all times count; `seen`: the fastest vibration about the start, if it is
+        known."""
+        start = self._start(system, begin, y0, record, seen)
+        wanted = begin + jnp.asarray(np.asarray(self.outputs) - self.t0, y0.dtype)
         watched = bool(system.structure.events)
 
         def until(state, output):
@@ -252,21 +100,22 @@ class AdaptiveSteps(eqx.Module):
 
         s, (outputs, index, on) = lax.scan(until, start, wanted)
         moments = s.watch.moments if watched else None
-        trace = None
-        if record:
-            starts, sizes, states, *of_events = s.recorded
-            reached = jnp.sum(wanted <= s.end)
-            steps = _until_last(index, reached)
-            if of_events:
-                numbers = jnp.arange(self.max_steps)
-                happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
-                steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
-            every = self.stored(y0.size).spacing(s.steps)
-            trace = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
-        return Run(outputs, moments, on, s.steps, s.rejected, s.iterations, s.status, s.end, trace)
+        summary = RunSummary(on, s.steps, s.rejected, s.iterations, s.status, s.end)
+        if not record:
+            return outputs, moments, summary, None
+        starts, sizes, states, *of_events = s.recorded
+        reached = jnp.sum(wanted <= s.end)
+        steps = steps_until_last(index, reached)
+        if of_events:
+            numbers = jnp.arange(self.max_steps)
+            happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
+            steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
+        every = self.stored(y0.size).spacing(s.steps)
+        accepted = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
+        return outputs, moments, summary, accepted
 
-    def _start(self, system: System, y0: Any, record: bool, seen: PowerIteration | None) -> "_AdaptiveState":
-        t0, t1 = (jnp.asarray(t, y0.dtype) for t in (self.t0, self.t1))
+    def _start(self, system: System, t0: Any, y0: Any, record: bool, seen: PowerIteration | None) -> "_AdaptiveState":
+        t1 = t0 + jnp.asarray(self.t1 - self.t0, y0.dtype)
         slope, longest = self._look_around(system, t0, y0, seen)
         first = self._cautious(slope, y0) if system.constrained else None
         tnext, controller = self.controller.init(TERM, t0, t1, y0, first, system, self._slope, self.step.error_order)
@@ -288,8 +137,9 @@ class AdaptiveSteps(eqx.Module):
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
         zero = jnp.zeros((), int)
         return _AdaptiveState(
-            t0, t0, 0 * t0, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch, recorded
-        )
+            t0, t0, 0 * t0, t1, y0, y0, dense, memory, tnext, longest, controller, zero, zero, zero, status, watch,
+            recorded,
+        )  # fmt: skip
 
     def _cautious(self, slope: Any, y0: Any) -> Any:
         """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
@@ -304,7 +154,7 @@ class AdaptiveSteps(eqx.Module):
 
     def _attempt(self, system: System, s: "_AdaptiveState", active: Any) -> "_AdaptiveState":
         """One step from the end of the last accepted one, accepted or rejected; recorded if `active`."""
-        t, last = s.end, jnp.asarray(self.t1, s.t.dtype)
+        t, last = s.end, s.last
         if s.watch is not None:
             system = system.switched(s.watch.on)
         aim = s.tnext if isinstance(self.controller, GridController) else self._in_sight(system, t, s)
@@ -315,7 +165,7 @@ class AdaptiveSteps(eqx.Module):
         h = end - t
         y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
         code = jnp.zeros((), int) if code is None else code
-        finite = _is_sound(y) & jnp.all(jnp.isfinite(error))
+        finite = is_sound(y) & jnp.all(jnp.isfinite(error))
         sound = finite & (code == 0)
         # An infinite error makes the controller shrink the step as far as it may.
         keep, _, tnext, _, controller, problem = self.controller.adapt_step_size(
@@ -346,9 +196,8 @@ class AdaptiveSteps(eqx.Module):
         # A rejected attempt is written behind all others.
         place = jnp.where(keep & active, s.steps, self.max_steps)
         recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
-        return _AdaptiveState(
+        return s._replace(
             tnext=tnext,
-            longest=s.longest,
             controller=controller,
             steps=steps,
             rejected=rejected,
@@ -369,7 +218,7 @@ class AdaptiveSteps(eqx.Module):
             return end
         # Of very many not all: that would take more steps than there may be.
         knots = knots[:: -(-knots.size // (self.max_steps // 8 + 1))]
-        ahead = knots - self.step.clock(t, s.y1)
+        ahead = knots - t
         return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
     def _look_around(self, system: System, t0: Any, y0: Any, seen: PowerIteration | None) -> tuple[Any, Any]:
@@ -377,7 +226,7 @@ class AdaptiveSteps(eqx.Module):
         follow."""
         if isinstance(self.controller, GridController):
             return None, jnp.full_like(t0, jnp.inf)
-        if not self.looks:
+        if not self.looks_around:
             return self.step.slope(t0, y0, system), jnp.full_like(t0, jnp.inf)
         if seen is None:
             look = lambda i, seen: seen.after(i, y0, self.step.slope(t0, seen.point(i, y0), system))
@@ -424,24 +273,33 @@ class AdaptiveSteps(eqx.Module):
 
 
 class _AdaptiveState(NamedTuple):
-    """The last accepted step, from (t, y) to (end, y1) with h = end - t, and what the next attempt needs."""
+    """Between two attempts. The last accepted step goes from (t, y) to (end, y1) with h = end - t."""
 
     end: Any
     t: Any
     h: Any
+    last: Any
+    """The time at which the run ends."""
     y: Any
     y1: Any
     dense: Any
+    """What interpolates in it."""
     memory: Any
+    """What the solver hands from step to step."""
     tnext: Any
+    """Where the next attempt ends if nothing else does."""
     longest: Any
+    """The largest step at rest."""
     controller: Any
     steps: Any
+    """Number of accepted steps, events among them."""
     rejected: Any
     iterations: Any
     status: Any
     watch: Any
+    """What is known of the events; None if there are none."""
     recorded: Any
+    """Times, sizes, states, and of events numbers and switches; None if nothing is recorded."""
 
 
 def _knots(system: System) -> Any:

@@ -1,0 +1,140 @@
+"""Time loop with steps of one size, with outputs on the way."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..core.status import Status
+from ..jaxtools.batched_loops import anywhere
+from ..solvers.one_step import AbstractOneStep
+from ..system.system import System
+from .records import AcceptedSteps, RunSummary
+from .stored_states import Evenly, empty, with_state
+
+_INFINITE = {4: 1e18, 8: 1e75}
+"""By the bytes of a number, what counts as infinite: derivatives multiply such numbers with each other."""
+
+
+def is_sound(y: Any) -> Any:
+    """Whether all numbers of a state are finite, and not so large that derivatives would not be."""
+    return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
+
+
+class FixedSteps(eqx.Module):
+    """Steps of size `dt` from t0 on; the last one is cut off at t1."""
+
+    step: AbstractOneStep
+    t0: float = eqx.field(static=True)
+    t1: float = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+    outputs: tuple[float, ...] = eqx.field(static=True)
+
+    looks_around: ClassVar[bool] = False
+
+    def run(self, system: System, begin: Any, y0: Any, record: bool, seen: None = None) -> tuple[Any, ...]:
+        """States at the outputs, no moments of events, how it went, and if recorded the steps; `begin`: the time at t0,
+        from which all times count."""
+        times, index, on_grid = self._grid()
+        count = len(times) - 1
+        stored = self.stored(y0.size)
+        rest = float(times[-1] - times[-2])
+        wanted = begin + jnp.asarray(np.asarray(self.outputs) - self.t0, y0.dtype)
+
+        def span(k):
+            h = jnp.asarray(self.dt, y0.dtype)
+            if abs(rest - self.dt) > 1e-9 * self.dt:
+                h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)
+            return begin + jnp.asarray(k, y0.dtype) * self.dt, h
+
+        def after(s):
+            t, h = span(s.k)
+            step = self.step.step(system, t, h, s.y, self.step.begin(system, t, h, s.y))
+            y, code, done, iterations = step.end, s.code, s.done, s.iterations + step.iterations
+            if step.code is not None:
+                sound = is_sound(step.end)
+                code = jnp.where(step.code == 0, jnp.where(sound, 0, Status.non_finite.value), step.code)
+                code = jnp.where(s.code == 0, code, s.code)
+                iterations = jnp.where(s.code == 0, iterations, s.iterations)
+                y = jnp.where(code == 0, step.end, s.y)
+                done = jnp.where(code == 0, s.k + 1, done)
+            states = None if s.states is None else with_state(stored, s.states, s.k + 1, y)
+            return _FixedState(s.k + 1, y, iterations, code, done, states)
+
+        def inside(k, y, output):
+            t, h = span(k)
+            step = self.step.step(system, t, h, y, self.step.begin(system, t, h, y))
+            return self.step.between(t, h, y, step.end, step.dense, output)
+
+        # Up to the start of the step of each output; the step itself is repeated only for an output inside it.
+        starts = index + np.asarray(np.asarray(self.outputs) > self.t0, int) if on_grid else index
+        # For derivatives also the end of the last step is needed.
+        stops = np.append(starts, index[-1] + 1) if record else starts
+
+        def until(s, stop):
+            s = lax.while_loop(lambda s: (s.k < stop) & anywhere(s.code == 0), after, s)
+            return s, (s.y, s.code)
+
+        zero = jnp.zeros((), int)
+        states = empty(stored, y0) if record else None
+        s, reached_at = lax.scan(until, _FixedState(zero, y0, zero, zero, zero, states), jnp.asarray(stops))
+        at, codes = (x[: len(starts)] for x in reached_at)
+        outputs = at if on_grid else jax.vmap(inside)(index, at, wanted)
+        good = (codes == 0) & is_sound(outputs)
+        outputs = jnp.where(good[:, None], outputs, jnp.nan)
+        status = jnp.where(jnp.all(good), Status.ok.value, jnp.where(s.code == 0, Status.non_finite.value, s.code))
+        reached = jnp.where(s.code == 0, jnp.max(jnp.where(good, wanted, begin)), span(s.done)[0])
+        steps = jnp.where(s.code == 0, int(index[-1]) + 1, s.done)
+        summary = RunSummary(None, steps, zero, s.iterations, status, reached)
+        if not record:
+            return outputs, None, summary, None
+        good, every = jnp.sum(good), jnp.asarray(stored.longest)
+        starts, sizes = begin + jnp.asarray(times[:-1] - self.t0, y0.dtype), jnp.asarray(np.diff(times), y0.dtype)
+        until_last = steps_until_last(index, good)
+        accepted = AcceptedSteps(starts, sizes, s.states, every, wanted, jnp.asarray(index), good, until_last)
+        return outputs, None, summary, accepted
+
+    @property
+    def room(self) -> int:
+        """Number of steps that the record has rows for."""
+        return len(self._grid()[0]) - 1
+
+    def stored(self, size: int) -> Evenly:
+        return Evenly.of(self.room, size)
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether all outputs are at the ends of steps."""
+        return self._grid()[2]
+
+    def _grid(self):
+        """Step times, the step in which each output lies, whether all outputs are at the ends of steps."""
+        count = max(1, int(np.ceil((self.t1 - self.t0) / self.dt - 1e-6)))
+        times = self.t0 + self.dt * np.arange(count + 1)
+        times[-1] = self.t1
+        wanted, little = np.asarray(self.outputs), 1e-9 * self.dt
+        index = np.clip(np.searchsorted(times, wanted - little) - 1, 0, count - 1)
+        ends = np.where(wanted <= self.t0, self.t0, times[index + 1])
+        return times, index, bool(np.all(np.abs(ends - wanted) <= little))
+
+
+def steps_until_last(index: Any, reached: Any) -> Any:
+    """The number of steps until the last of the outputs that were reached."""
+    return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
+
+
+class _FixedState(NamedTuple):
+    """After step k - 1."""
+
+    k: Any
+    y: Any
+    iterations: Any
+    code: Any
+    """0, or what went wrong."""
+    done: Any
+    """Number of good steps."""
+    states: Any
+    """Those that are stored; None if nothing is recorded."""

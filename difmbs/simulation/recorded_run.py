@@ -1,0 +1,172 @@
+"""A run that is known: what its derivative is made of."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..dynamics.projection import VisitedStates
+from ..linalg.rows import with_row
+from ..system.system import System
+from .correction_loop import CorrectionLoop, at
+from .event_search import passed
+from .records import AcceptedSteps
+from .stored_states import Evenly, Thinning
+
+
+class Trajectory(NamedTuple):
+    """The results of a run that can be differentiated."""
+
+    q: Any
+    """Coordinates at the outputs, in rows."""
+    v: Any
+    u: Any
+    """Accelerations and multipliers at the outputs as one vector; None: not known."""
+    first_q: Any
+    """The start, after its projection."""
+    first_v: Any
+    moments: Any
+    """When each event happened last; None where there are no events."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedRun:
+    """A run with its accepted steps, by their numbers k, and the states that its corrections visited.
+
+    `p`: the parameters that are differentiated, as a system in which all others are None; `on`: the switches at start
+    and outputs; `possible`: whether there is a start.
+    """
+
+    method: Any
+    system: System
+    p: Any
+    begin: Any
+    loop: CorrectionLoop
+    accepted: AcceptedSteps
+    visited: VisitedStates | None
+    on: Any
+    possible: Any
+
+    def system_of(self, p: Any) -> System:
+        return eqx.combine(p, self.system)
+
+    # Steps
+
+    @property
+    def outputs(self) -> int:
+        return self.accepted.index.shape[0]
+
+    @property
+    def events(self) -> int:
+        return len(self.system.structure.events)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a step may be an event."""
+        return self.accepted.event is not None
+
+    @property
+    def happened(self) -> Any:
+        """Which events did."""
+        event, numbers = self.accepted.event, jnp.arange(self.events)[:, None]
+        taken = jnp.arange(event.shape[0]) < self.accepted.steps
+        return jnp.any((event[None] == numbers) & taken[None], axis=1)
+
+    @property
+    def stored(self) -> Evenly | Thinning:
+        """Which states are."""
+        return self.method.stored(self.accepted.y.shape[1])
+
+    def system_at(self, k: Any) -> Callable[[Any], System]:
+        """The system during a step as a function of the parameters."""
+        return (lambda p: self.system_of(p).switched(self.accepted.on[k])) if self.watched else self.system_of
+
+    def step(self, k: Any, states: Any) -> tuple[Any, Any, Any, Any]:
+        """Time, size, and the states at start and end."""
+        place = k if self.stored.longest == 1 else k % self.accepted.spacing
+        return self.accepted.t[k], self.accepted.h[k], states[place], states[place + 1]
+
+    def happening(self, k: Any) -> Callable[[Any, Any], Any]:
+        """The step that an event is: the state after it and its moment as functions of parameters and state."""
+        accepted, step = self.accepted, self.method.step
+        return lambda p, y: passed(step, self.system_at(k)(p), accepted.t[k], y, accepted.event[k])[:2]
+
+    def has_output(self, k: Any, j: Any) -> Any:
+        """Whether output j is in step k."""
+        return (j >= 0) & (j < self.outputs) & (self.accepted.index[jnp.clip(j, 0, self.outputs - 1)] == k)
+
+    def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
+        """The state at an output."""
+        step = self.method.step
+        if self.method.on_grid:
+            return jnp.where(output <= t, y, step.ending(h, y, result))
+        return step.inside(t, h, y, result, output)
+
+    def between_stored(self, first: Any) -> Any:
+        """The states from one that is stored to the next, computed again."""
+        accepted, step, stored = self.accepted, self.method.step, self.stored
+
+        def again(k, states):
+            def advance(y):
+                t, h, system = accepted.t[k], accepted.h[k], self.system_at(k)(self.p)
+                return step.step(system, t, h, y, step.begin(system, t, h, y)).end
+
+            def any_step(y):
+                if not self.watched:
+                    return advance(y)
+                return lax.cond(accepted.event[k] >= 0, lambda y: self.happening(k)(self.p, y)[0], advance, y)
+
+            return with_row(states, k - first + 1, any_step(states[k - first]))
+
+        here, next_one = (accepted.y[stored.row(n)] for n in (first, first + accepted.spacing))
+        states = jnp.zeros((stored.longest + 1, here.size), here.dtype).at[:2].set(jnp.stack([here, next_one]))
+        # Where all are stored nothing is left to do.
+        count = jnp.where(accepted.spacing > 1, accepted.spacing, 0)
+        return lax.fori_loop(first, jnp.minimum(first + count, len(accepted.t)), again, states)
+
+    def through(self, unfinished: Any, visit: Any, visit_event: Any, carry: Any) -> Any:
+        """Visits steps, with the states around them, while there are any left; carry[0] is the number of the next one.
+
+        `visit_event`: what is done instead where the step is an event.
+        """
+
+        def either(states, carry):
+            if not self.watched:
+                return visit(states, carry)
+            is_event = (carry[0] >= 0) & (carry[0] < self.accepted.steps) & (self.accepted.event[carry[0]] >= 0)
+            return lax.cond(is_event, visit_event, visit, states, carry)
+
+        if self.stored.longest == 1:
+            return lax.while_loop(unfinished, functools.partial(either, self.accepted.y), carry)
+        first_of = lambda carry: carry[0] // self.accepted.spacing * self.accepted.spacing
+
+        def segment(carry):
+            first = first_of(carry)
+            inside = lambda c: unfinished(c) & (first_of(c) == first)
+            return lax.while_loop(inside, functools.partial(either, self.between_stored(first)), carry)
+
+        return lax.while_loop(unfinished, segment, carry)
+
+    # Corrections of start and outputs
+
+    def system_there(self, p: Any, station: Any) -> System:
+        return switched(self.system_of(p), self.on, station)
+
+    def way_to_start(self, visited: Any) -> Any:
+        """The visits that lead to the start."""
+        return jax.tree.map(lambda x: x[: self.loop.start_visits], visited)
+
+
+def switched(system: System, on: Any, station: Any) -> System:
+    """The system with its switches as they are at a station."""
+    return system if on is None else system.switched(at(on, station))
+
+
+def only_if(possible: Any, *results: Any) -> list[Any]:
+    """Results as NaN where no consistent start exists. Multiplied, so that derivatives are NaN too."""
+    return [None if x is None else x * jnp.where(possible, 1, jnp.nan) for x in results]
