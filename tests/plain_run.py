@@ -96,7 +96,7 @@ def begin(solver, h, system, t, q, v):
 
 def runge_kutta_step(solver, _, system, t, h, q, v):
     y, tableau, k, time = jnp.concatenate([q, v]), solver.tableau, [], stage_times(t, h)
-    after = lambda weights: y + h * sum(w * x for w, x in zip(weights, k, strict=False))
+    after = lambda weights: y + h * sum(float(w) * x for w, x in zip(weights, k, strict=False))
     for c, a in zip((0.0, *tableau.c), ((), *tableau.a_lower), strict=True):
         q, v = jnp.split(after(a), [q.size])
         k.append(slope(system, q, v, solved(system, time(c), q, v)))

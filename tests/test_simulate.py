@@ -9,7 +9,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.simulation.simulate import _simulate
-from difmbs.simulation.time_loops import FixedSteps
+from difmbs.simulation.fixed_steps import FixedSteps
 from difmbs.solvers.one_step import one_step
 
 

@@ -111,7 +111,7 @@ class Target:
             chosen = self.factor * chosen + self.offset
         if self.entries == tuple(range(parameter.size)):
             return chosen.reshape(parameter.shape)
-        whole = jnp.reshape(parameter, -1).at[np.asarray(self.entries)].set(chosen)
+        whole = jnp.asarray(parameter).reshape(-1).at[np.asarray(self.entries)].set(chosen)
         return whole.reshape(parameter.shape)
 
 
