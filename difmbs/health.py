@@ -13,7 +13,8 @@ from scipy.integrate import cumulative_simpson
 
 from ._arguments import difference_step
 from ._errors import SimulationError
-from ._projection import violations
+from ._problems import VELOCITY
+from ._projection import Route, violations
 from ._shown import limited
 from ._structure import equation_names
 from .equations import accelerations
@@ -82,9 +83,9 @@ def check(solution: Solution) -> Health:
         raise SimulationError("check needs at least one output that was reached.", str(solution.status))
     on = None if solution.on is None else solution.on[good]
     times = np.asarray(solution.t)[good]
-    found = _at_outputs(solution.system, on, solution.t[good], solution.q[good], solution.v[good])
-    residuals, energy, kinetic, power = jax.tree.map(np.asarray, found)
-    work, quadrature = _integrated(times, power)
+    states = (solution.system, on, solution.t[good], solution.q[good], solution.v[good])
+    residuals, energy, kinetic, power = jax.tree.map(np.asarray, _at_outputs(*states))
+    work, quadrature = _work(times, power, kinetic, _before(*states))
     names = equation_names(solution.system.structure)
     worst = {level: names[int(np.argmax(x.max(axis=0)))] for level, x in residuals.items() if x.size}
     sizes = {level: float(x.max(initial=0)) for level, x in residuals.items()}
@@ -167,6 +168,53 @@ def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
         return residuals, energy, kinetic, power
 
     return jax.vmap(at)(on, t, q, v)
+
+
+def _before(system: System, on: Any, t: Any, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Kinetic energy and power just before each output, if velocities jump there, else nothing.
+
+    A prescribed motion through points has another rate before than after each of them, and the constraint strikes the
+    bodies. What it strikes with is the least change of velocities, so that is also the way back.
+    """
+    # A jump at the first output is before all that is looked at.
+    earlier = t.at[1:].add(-8 * jnp.finfo(t.dtype).eps * jnp.abs(t[1:]))
+    if not np.any(_jumps(system, on, t, earlier, q, v)):
+        return None
+    slower = v + _as_prescribed(system, on, earlier, q, v) - _as_prescribed(system, on, t, q, v)
+    _, _, kinetic, power = _at_outputs(system, on, earlier, q, slower)
+    return np.asarray(kinetic), np.asarray(power)
+
+
+@eqx.filter_jit
+def _jumps(system: System, on: Any, t: Any, earlier: Any, q: Any, v: Any) -> Any:
+    """Whether constraints want velocities at two times that differ by more than rounding."""
+
+    def at(on, t, earlier, q, v):
+        here = system.switched(on)
+        apart = jnp.abs(violations(here, t, q, v)[1] - violations(here, earlier, q, v)[1])
+        return jnp.any(apart > jnp.finfo(v.dtype).eps ** 0.5 * jnp.max(jnp.abs(v), initial=0))
+
+    return jax.vmap(at)(on, t, earlier, q, v)
+
+
+@eqx.filter_jit
+def _as_prescribed(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
+    """Velocities that meet the constraints at these times."""
+    route = Route((VELOCITY,))
+    return jax.vmap(lambda on, t, q, v: route.follow(system.switched(on), t, q, v)[0][1])(on, t, q, v)
+
+
+def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Any) -> tuple[np.ndarray, float]:
+    """Of all that has no potential since the first output, and an estimate of its error."""
+    if before is None:
+        return _integrated(t, power)
+    slower, earlier = before
+    # From just after an output to just before the next: no rule of higher order would see a smooth power. By how much
+    # it is curved in between shows in how its slope changes.
+    step, rise = np.diff(t), earlier[1:] - power[:-1]
+    pieces = step * (power[:-1] + earlier[1:]) / 2
+    work = np.concatenate([[0], np.cumsum(pieces)]) + np.cumsum(kinetic - slower)
+    return work, float(np.sum(step[1:] * np.abs(np.diff(rise))) / 12)
 
 
 def _integrated(t: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, float]:
