@@ -108,6 +108,84 @@ def test_rotation_is_taken_in_three_forms(form):
     np.testing.assert_allclose(solution["body.rotation"], turn.as_matrix(), atol=1e-14)
 
 
+@pytest.mark.parametrize("form", [0, 1, 2], ids=["vector", "quaternion", "matrix"])
+def test_rotation_is_the_same_in_files(file, form):
+    turn, forms = rotation_forms()
+    text = "schema = 1\n[[rigid_body]]\nname = 'body'\nmass = 1\ninertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\n"
+    model = mbs.load(file(f"{text}rotation = {forms[form].tolist()}\n", "model.toml"))
+    np.testing.assert_allclose(model.assemble().params()["body"]["rotation"], turn.as_rotvec(), atol=1e-14)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("form", [0, 1, 2], ids=["vector", "quaternion", "matrix"])
+def test_rotations_of_many_bodies(form, count):
+    """Also where their number makes one form look like another."""
+    from scipy.spatial.transform import Rotation
+
+    turns = Rotation.from_rotvec(np.random.default_rng(count).normal(size=(count, 3)))
+    forms = turns.as_rotvec(), turns.as_quat(scalar_first=True), turns.as_matrix()
+    model = mbs.Model()
+    model.add("body", mbs.RigidBody(np.ones(count), np.eye(3)), rotation=forms[form])
+    found = mbs.Outputs(system := model.assemble(), 0.0, *system.initial_state())["body.rotation"]
+    np.testing.assert_allclose(found, turns.as_matrix(), atol=1e-14)
+
+
+@pytest.mark.parametrize("form", [1, 2], ids=["quaternion", "matrix"])
+def test_four_digits_are_taken_for_the_nearest_rotation(form):
+    turn, forms = rotation_forms()
+    model = mbs.Model()
+    model.add("body", mbs.RigidBody(1.0, np.eye(3)), rotation=np.round(forms[form], 4))
+    found = np.asarray(mbs.Outputs(system := model.assemble(), 0.0, *system.initial_state())["body.rotation"])
+    np.testing.assert_allclose(found @ found.T, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(found, turn.as_matrix(), atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [0, 1, 2], ids=["vector", "quaternion", "matrix"])
+@pytest.mark.parametrize("angle", [0.0, 1e-6, 0.8, np.pi])
+def test_derivatives_with_respect_to_the_rotation(form, angle):
+    """That of a matrix R(phi): turning the body about its own axis e by a little changes R by R [e]x."""
+    from scipy.spatial.transform import Rotation
+
+    turn = Rotation.from_rotvec(angle * np.array([2.0, -1.0, 2.0]) / 3)
+    forms = turn.as_rotvec(), turn.as_quat(scalar_first=True), turn.as_matrix()
+    model = mbs.Model()
+    model.add("body", mbs.RigidBody(1.0, np.eye(3)), rotation=forms[form])
+    system = model.assemble()
+
+    def matrix(phi):
+        turned = system.with_params({"body": {"rotation": phi}})
+        return mbs.Outputs(turned, 0.0, *turned.initial_state())["body.rotation"]
+
+    phi = system.params()["body"]["rotation"]
+    derivative = np.asarray(jax.jacfwd(matrix)(phi))
+    np.testing.assert_allclose(jax.jacrev(matrix)(phi), derivative, atol=1e-12)
+    step = 1e-5
+    for k in range(3):
+        e = step * np.eye(3)[k]
+        ahead, behind = (Rotation.from_rotvec(np.asarray(phi) + x).as_matrix() for x in (e, -e))
+        np.testing.assert_allclose(derivative[..., k], (ahead - behind) / (2 * step), atol=1e-9)
+
+
+def test_what_rotation_and_angular_velocity_are_of_each_body():
+    """The table of the page."""
+    model = mbs.Model()
+    model.add("top", mbs.RigidBody(1.0, np.eye(3)), rotation=(0, 0, 0.5), angular_velocity=(1, 2, 3))
+    model.add("bar", mbs.RigidBody2D(1.0, 1.0), angle=7.0, angular_velocity=2.0)
+    model.add("rotor", mbs.RotationalMass1D(1.0), angle=7.0, angular_velocity=2.0)
+    for name, body in (("a", mbs.MassPoint(1.0)), ("b", mbs.MassPoint2D(1.0)), ("c", mbs.Mass1D(1.0))):
+        model.add(name, body)
+    found = mbs.Outputs(system := model.assemble(), 0.0, *system.initial_state())
+    c, s = np.cos(0.5), np.sin(0.5)
+    np.testing.assert_allclose(found["top.rotation"], [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(found["top.angular_velocity"], [1, 2, 3], atol=1e-15)
+    for name in ("bar", "rotor"):
+        assert found[f"{name}.rotation"] == 7.0
+        np.testing.assert_array_equal(found[f"{name}.angular_velocity"], [0, 0, 2])
+    for name in ("a", "b", "c"):
+        np.testing.assert_array_equal(found[f"{name}.rotation"], np.eye(3))
+        np.testing.assert_array_equal(found[f"{name}.angular_velocity"], np.zeros(3))
+
+
 def test_initial_values_are_those_of_the_frames_origin():
     """`position` and `velocity` belong to the origin, coordinates to the centre of mass; angular velocity is global."""
     turn, forms = rotation_forms()

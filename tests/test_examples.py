@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
+from difmbs.files import read_model
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -39,6 +40,52 @@ def asked(monkeypatch):
     monkeypatch.setattr("difmbs.search.progress.Lines.say", lambda _, text: said.append(text))
     yield
     assert not [text for text in said if text.startswith("hint")]
+
+
+def test_all_examples_are_here():
+    folders = {path.name for path in EXAMPLES.iterdir() if any(path.glob("*.toml")) or any(path.glob("*.py"))}
+    assert {name for name in folders if f"test_{name}" not in globals()} == set()
+
+
+def test_pendulum():
+    """Energy: the speed at the lowest point, where the rod carries three times the weight."""
+    described = read_model(EXAMPLES / "pendulum" / "model.toml")
+    solution = mbs.simulate(described.assemble(), **described.simulation.arguments())
+    place = np.asarray(solution["place"])
+    np.testing.assert_allclose(np.hypot(place[:, 0], place[:, 1]), 0.8, rtol=1e-9)
+    # T = m (v^2 / l - g y / l), with v^2 = -2 g y.
+    np.testing.assert_allclose(solution["tension"], -3 * 1.2 * 9.81 * place[:, 1] / 0.8, atol=1e-5)
+    assert np.max(solution["tension"]) > 0.99 * 3 * 1.2 * 9.81
+
+
+def test_drop_test():
+    found = mbs.load_fit(EXAMPLES / "drop_test" / "fit.toml").run()
+    assert (found.status, found.verdict.level) == ("converged", "good")
+    off = found.numbers - [800.0, 8.0]
+    assert np.all(np.abs(off) < 3 * np.array(list(found.standard_errors.values())))
+
+
+def test_quarter_car():
+    found = mbs.load_fit(EXAMPLES / "quarter_car" / "fit.toml").run()
+    assert (found.status, found.hints, found.verdict.level) == ("converged", (), "good")
+    off = found.numbers - [18e3, 1200.0, 180e3, 1.5e-3 - 0.8]
+    assert np.all(np.abs(off) < 3 * np.array(list(found.standard_errors.values())))
+    assert all(0.9 < r.rms < 1.1 for r in (*found.residuals, *found.validation))
+    rigid = mbs.load_fit(EXAMPLES / "quarter_car" / "rigid_tyre_fit.toml").run()
+    assert rigid.verdict.level == "bad"
+    assert rigid.validation[1].rms > 10
+
+
+def test_data_of_the_quarter_car_are_those_of_its_program(example):
+    made = example("quarter_car/make_data")
+    logger = dict(delimiter=";", decimal=",", units_row=True, time="time")
+    for name, seed, dialect, of_time in (("ride", 3, logger, 1e3), ("second_ride", 2, dict(time="t"), 1.0)):
+        table = mbs.read_table(EXAMPLES / "quarter_car" / f"{name}.csv", **dialect)
+        times, *measured = made.record(seed)
+        np.testing.assert_allclose(table.column(dialect["time"]), of_time * times, rtol=1e-12)
+        for column, values, digit in zip(("road", "height", "acceleration"), measured, (0.01, 0.01, 1e-4), strict=True):
+            # Rounded; on another machine the last digit may be another one.
+            np.testing.assert_allclose(table.column(column), values, atol=0.51 * digit)
 
 
 SQUEEZER = {"spring.stiffness": 4530.0, "spring.reference_length": 0.07785, "drive.load_vector[2]": 0.033}

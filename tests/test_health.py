@@ -47,6 +47,25 @@ def test_dampers_do_work_that_is_accounted_for():
     assert health.balance < 1e-5 < health.quadrature
 
 
+def test_a_prescribed_motion_through_points_strikes_and_works():
+    """At each point its rate jumps, and with it velocities: an energy that no power at the outputs shows."""
+    times = np.linspace(0, 1, 101)
+    heights = 0.02 * np.sin(12 * times) + 0.01 * np.sin(31 * times)
+    model = mbs.Model()
+    road = model.add("road", mbs.Mass1D(1.0))
+    body = model.add("body", mbs.Mass1D(2.0), position=0.5)
+    moved = mbs.CoordinateConstraint(offset=mbs.Piecewise(times, heights))
+    model.add("profile", moved, between=(model.ground, road.coordinate(0)))
+    model.add("spring", mbs.SpringDamper(0.5, 3e3, 5.0), between=(road, body))
+    system = model.assemble()
+    found = [mbs.check(mbs.simulate(system, t1=1.0, dt=2e-3, saveat=np.linspace(0, 1, n))) for n in (101, 201, 401)]
+    for health in found:
+        assert health.balance < health.quadrature < 0.1 * health.kinetic.max()
+    # An error of second order, while the strikes' energy is exact.
+    balances = [health.balance for health in found]
+    assert balances[0] > 3 * balances[1] > 9 * balances[2]
+
+
 def test_sick_motions_are_found_sick():
     # The energy of large steps, and velocities that index 3 leaves off the constraints.
     coarse = mbs.check(mbs.simulate(SYSTEM, t1=1.0, dt=0.02, saveat=TIMES[::4], solver=mbs.GeneralizedAlpha(0.2)))

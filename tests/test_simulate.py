@@ -8,8 +8,8 @@ import optimistix
 import pytest
 
 import difmbs as mbs
-from difmbs.simulation.simulate import _simulate
 from difmbs.simulation.fixed_steps import FixedSteps
+from difmbs.simulation.simulate import _simulate
 from difmbs.solvers.one_step import one_step
 
 

@@ -31,6 +31,7 @@ from ..elements.event import Event
 from ..elements.sensors import AbstractSensor, Output
 from ..system.system import System
 from .assembly import AddedElement, ModelContents, assemble
+from .attitude import CALLED_OTHERWISE, rotation_vector
 from .description import Description, describe
 from .editing import remove, replace
 from .markers import GROUND, BodyHandle, MarkerRef, fitted, of_instances, places
@@ -228,7 +229,7 @@ class Model:
         for key in initial:
             if key not in body.initial:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
-                                 f"{did_you_mean(key, body.initial)}")  # fmt: skip
+                                 f"{did_you_mean(CALLED_OTHERWISE.get(key, key), body.initial)}")  # fmt: skip
         values = {
             key: as_array(initial.get(key, np.zeros([n or 0 for n in spec.shape or ()])))
             for key, spec in body.initial.items()
@@ -467,38 +468,3 @@ def _try_event(system: System, name: str, event: Event) -> None:
         jax.eval_shape(functions, np.zeros((), q.dtype), q, v)
     except ModelError as error:
         raise ModelError(f"'{name}': {error}") from error.__cause__
-
-
-def rotation_vector(where: str, rotation: Any, count: int | None) -> Any:
-    """A rotation vector, quaternion (w, x, y, z) or rotation matrix as rotation vector; one or `count` of them."""
-    if not is_numbers(rotation) or isinstance(rotation, jax.core.Tracer):
-        return rotation
-    rotation = np.asarray(rotation, np.float64)
-    single = rotation.ndim < 2 or (rotation.shape == (3, 3) and count != 3)
-    shape = rotation.shape if single else rotation.shape[1:]
-    if shape not in ((3,), (4,), (3, 3)) or not np.all(np.isfinite(rotation)):
-        raise ModelError(
-            f"'{where}': rotation must be a rotation vector (3,), a quaternion (4,) or a rotation matrix (3, 3) of "
-            f"finite numbers; got {show(rotation)}."
-        )
-    from scipy.spatial.transform import Rotation
-
-    if shape == (4,):
-        if np.any(np.abs(np.linalg.norm(rotation, axis=-1) - 1) > 1e-6):
-            raise ModelError(f"'{where}': the quaternion must have length 1, got {show(rotation)}.")
-        return Rotation.from_quat(rotation, scalar_first=True).as_rotvec()
-    if shape == (3, 3):
-        if not _is_rotation(rotation):
-            raise ModelError(f"'{where}': the rotation matrix is not orthogonal with determinant 1: {show(rotation)}.")
-        return Rotation.from_matrix(rotation).as_rotvec()
-    if rotation.shape == (3, 3) and _is_rotation(rotation):
-        raise ModelError(
-            f"'{where}': the rotation of 3 instances may be one matrix or 3 rotation vectors. Pass 3 matrices."
-        )
-    return rotation
-
-
-def _is_rotation(matrix: np.ndarray) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)) <= 1e-6
-        return bool(np.all(near) and np.all(np.linalg.det(matrix) > 0))

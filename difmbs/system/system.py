@@ -356,7 +356,8 @@ class System(eqx.Module):
         with np.errstate(over="ignore"):
             value = jnp.asarray(value, dtype=self.gravity.dtype)
         if value.shape != home.shape:
-            raise ParameterError(f"'{where}': {field} must have shape {home.shape}, got shape {value.shape}.")
+            forms = " Parameters are rotation vectors, whatever the form in Model.add." if field == "rotation" else ""
+            raise ParameterError(f"'{where}': {field} must have shape {home.shape}, got shape {value.shape}.{forms}")
         check_range(where, field, value, home.spec)
         warn_if_negative(where, field, value, home.spec)
         return value
