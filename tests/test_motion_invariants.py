@@ -7,7 +7,7 @@ import numpy as np
 
 import difmbs as mbs
 from difmbs.simulation.simulate import method_of
-from difmbs.solvers.one_step import one_step
+from difmbs.solvers.solver_steps import step_of
 
 from . import models
 
@@ -49,7 +49,9 @@ def test_looking_around_on_the_way_to_a_start_finds_what_it_finds_alone():
     model.add("rod", mbs.DistanceConstraint(distance=1.0), between=(model.ground, held))
     model.add("spring", mbs.SpringDamper(0.99, stiffness=1e3), between=(held, free))
     system = model.assemble()
-    method = method_of(one_step(diffrax.Tsit5(), 1e-2, None, True), (0.0, 1.0, None), True, (1.0,), (1e-2, 1e-2), 4096)
+    method = method_of(
+        step_of(diffrax.Tsit5(), True, 1e-2, None, True), (0.0, 1.0, None), True, (1.0,), (1e-2, 1e-2), 4096
+    )
     alone = jax.jit(lambda: method.run(system, jnp.concatenate(system.initial_state()), False))()
     whole = mbs.simulate(system, t1=1.0, saveat=[1.0], rtol=1e-2, atol=1e-2)
     assert int(whole.stats["steps"]) == int(alone.steps) > 30

@@ -11,7 +11,7 @@ from jax import lax
 
 import difmbs as mbs
 from difmbs.dynamics.accelerations import accelerations, split
-from difmbs.solvers.one_step import one_step
+from difmbs.solvers.solver_steps import step_of
 
 from . import models
 
@@ -32,7 +32,8 @@ def marched(name, solver, sway=0.0):
 
     `simulate` is compiled for each step size, which is what tests of the order would spend their time on.
     """
-    system, step = MODELS[name](), one_step(solver, 1e-8, None, varying=sway != 0)
+    system = MODELS[name]()
+    step = step_of(solver, system.constrained, 1e-8, None, varying=sway != 0)
 
     @jax.jit
     def march(count):

@@ -15,7 +15,7 @@ import difmbs as mbs
 from difmbs.dynamics.accelerations import accelerations
 from difmbs.simulation import trajectory
 from difmbs.simulation.simulate import method_of
-from difmbs.solvers.one_step import one_step
+from difmbs.solvers.solver_steps import step_of
 
 from . import models
 from .plain_run import plain_run
@@ -56,7 +56,7 @@ SOLVED = 2e-11
 def accepted_steps(system, solver, dt=None, rtol=1e-8, atol=1e-10):
     """Time, size and event of the steps that `simulate` makes."""
     varying = dt is None or bool(system.structure.events)
-    step = one_step(solver, rtol, dt, varying)
+    step = step_of(solver, system.constrained, rtol, dt, varying)
     method = method_of(step, (0.0, END, dt), varying, OUTPUTS, (rtol, atol), MOST)
 
     @jax.jit

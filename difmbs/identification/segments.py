@@ -14,8 +14,8 @@ from ..core.parameters import ParameterPath
 from ..dynamics.outputs import Outputs, component_of
 from ..simulation.simulate import method_of
 from ..simulation.trajectory import solve_trajectory
-from ..solvers.one_step import one_step
 from ..solvers.runge_kutta_4 import RungeKutta4
+from ..solvers.solver_steps import step_of
 from ..system.system import System
 from .predictions import MotionPrediction
 
@@ -90,7 +90,7 @@ def run_piece(
     solver = settings.solver
     if solver is None:
         solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
-    step = one_step(solver, settings.rtol, settings.dt, settings.dt is None)
+    step = step_of(solver, system.constrained, settings.rtol, settings.dt, settings.dt is None)
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
     path = solve_trajectory(method, system, begin, at.q, at.v).trajectory

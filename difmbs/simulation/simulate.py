@@ -15,9 +15,10 @@ from ..core.types import Params
 from ..dynamics.accelerations import named, split
 from ..jaxtools.compile_messages import called
 from ..jaxtools.unchecked import unchecked
-from ..solvers.one_step import TERM, AbstractOneStep, one_step
+from ..solvers.one_step import TERM, AbstractOneStep
 from ..solvers.root_finders import patient
 from ..solvers.runge_kutta_4 import RungeKutta4
+from ..solvers.solver_steps import step_of
 from ..system.system import System
 from .adaptive_steps import AdaptiveSteps, GridController
 from .arguments import (
@@ -82,7 +83,7 @@ def simulate(
     else:
         times = output_times(saveat, t0, t1)
         varying = dt is None or bool(system.structure.events)
-        step = one_step(solver, rtol, dt, varying)
+        step = step_of(solver, system.constrained, rtol, dt, varying)
         method = method_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
         solution = _simulate(system, values, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):

@@ -1,0 +1,69 @@
+"""A step of the implicit methods of Newmark's family."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..dynamics.implicit_equations import ACCELERATION
+from ..dynamics.projection import ProjectionPlan
+from . import newmark
+from .newmark import AbstractNewmark
+from .one_step import TERM, AbstractOneStep, StepResult, last_moment
+
+
+class NewmarkStep(AbstractOneStep):
+    """A method of Newmark's family. Its result is the state at the end, differentiated where it has converged.
+
+    It meets the constraints on one level only, and what it violates on the other would disturb the accelerations where
+    the step size changes: steps of varying size end with `settle`.
+
+    `first`: the size of the first step, 0 if it is not known.
+    """
+
+    solver: AbstractNewmark
+    first: float = eqx.field(static=True)
+    varying: bool = eqx.field(static=True)
+
+    @property
+    def held(self):
+        on_velocity = self.solver.on_velocity
+        return self.varying or not on_velocity, self.varying or on_velocity
+
+    def plan(self, levels=()):
+        return ProjectionPlan((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
+
+    def start(self, system, t, end, visited):
+        return newmark.start(self.solver, system, self.first, visited)
+
+    def size(self, system):
+        structure = system.structure
+        return structure.coordinate_count + 3 * structure.velocity_count + structure.multiplier_count
+
+    def slope(self, t, y, system):
+        return self.solver.func(TERM, t, y, system)
+
+    def begin(self, system, t, h, y):
+        return None
+
+    def step(self, system, t, h, y, memory):
+        end, error, code, iterations = newmark.advance(self.solver, system, t, h, y, self.varying)
+        slopes = [self.slope(t, x, system) for x in (y, end)]
+        return StepResult(end, error, (y, end, *slopes), None, code, iterations)
+
+    def result(self, system, t, h, y, end):
+        state, known = newmark.state_of(system, y), newmark.state_of(system, end)
+        problem = newmark.problem_of(self.solver, system, t, h, state)
+        u = problem.attached(jnp.concatenate([known.acceleration, known.multipliers]))
+        end = newmark.after(problem, state, u, self.varying).joined()
+        return end, self.slope(t, y, system), self.slope(t, end, system)
+
+    def ending(self, h, y, result):
+        return result[0]
+
+    def dense(self, h, y, result):
+        return (y, *result)
+
+    def between(self, t, h, y, end, dense, output):
+        y0, y1, f0, f1 = dense
+        s = (output - t) / jnp.where(h > 0, h, 1)
+        cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)
+        return jnp.where(output <= t, y, jnp.where(output >= last_moment(t, h), end, cubic))

@@ -1,0 +1,175 @@
+"""A step of the explicit Runge-Kutta methods of diffrax; coefficients, error estimates, interpolation are diffrax's.
+
+Diffrax loops over the stages of a step, which costs more than the physics of a small system: where that is cheap they
+are written out here. `result`, and so its derivative in `pull`, loops over them: the equations of motion and their
+derivative are compiled once each, and nothing is stored but the stages.
+"""
+
+from typing import Any, cast
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..core.status import Status
+from ..dynamics.accelerations import anew, corrected, derivative, solved, split
+from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
+from ..jaxtools.many_tangents import jvp_of_many
+from ..linalg.rows import with_row
+from .one_step import AbstractOneStep, StepResult
+from .stages import stage_times
+
+
+class FreeRungeKutta(AbstractOneStep):
+    """Without constraints."""
+
+    solver: diffrax.AbstractERK
+
+    @property
+    def tableau(self) -> diffrax.ButcherTableau:
+        return cast(diffrax.ButcherTableau, self.solver.tableau)
+
+    @property
+    def reach(self):
+        return _reach(self.tableau)
+
+    def begin(self, system, t, h, y):
+        return derivative(t, y, system) if self.tableau.fsal else None
+
+    def step(self, system, t, h, y, memory):
+        # Traced once and called for every stage.
+        tableau, slope, time = self.tableau, jax.jit(derivative), stage_times(t, h)
+        slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
+        for c, a in zip(tableau.c, tableau.a_lower, strict=True):
+            stage = y + _weighted(h, a, slopes)
+            slopes.append(slope(time(float(c)), stage, system))
+        y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
+        error = _weighted(h, tableau.b_error, slopes)
+        dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
+        return StepResult(y1, error, dense, slopes[-1] if tableau.fsal else None, None, jnp.zeros((), int))
+
+    def result(self, system, t, h, y, end):
+        """The slopes at all stages, and the state at the end."""
+        c, a, count = _coefficients(self.tableau, y.dtype)
+        times = stage_times(t, h)(c)
+
+        def stage(i, slopes):
+            return with_row(slopes, i, derivative(times[i], y + h * _dot(a[i], slopes), system))
+
+        slopes = lax.fori_loop(0, count, stage, jnp.zeros((count, *y.shape), y.dtype))
+        return slopes, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes)
+
+    def ending(self, h, y, result):
+        return result[1]
+
+    def dense(self, h, y, result):
+        return _dense(self.tableau, h, y, result[0])
+
+    def push(self, system_of, p, t, h, y, end, dp, dy):
+        """All stages written out."""
+
+        @jax.jit
+        def slope(t, p, y, dp, dy):
+            return jvp_of_many(lambda p, y: derivative(t, y, system_of(p)), (p, y), (dp, dy))
+
+        tableau, time = self.tableau, stage_times(t, h)
+        pairs = [slope(time(0), p, y, dp, dy)]
+        for c, a in zip(tableau.c, tableau.a_lower, strict=True):
+            stage, direction = (x + _weighted(h, a, [pair[i] for pair in pairs]) for i, x in enumerate((y, dy)))
+            pairs.append(slope(time(float(c)), p, stage, dp, direction))
+        slopes, moved = ([pair[i] for pair in pairs] for i in (0, 1))
+        ends = [x + _weighted(h, tableau.b_sol, k) for x, k in ((y, slopes), (dy, moved))]
+        return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
+
+
+class ConstrainedRungeKutta(AbstractOneStep):
+    """With constraints: a loop over the stages, and two more, in which the end is brought back onto the constraints, on
+    position level and on velocity level. So the equations are compiled once."""
+
+    solver: diffrax.AbstractERK
+
+    @property
+    def tableau(self) -> diffrax.ButcherTableau:
+        return cast(diffrax.ButcherTableau, self.solver.tableau)
+
+    @property
+    def reach(self):
+        return _reach(self.tableau)
+
+    def begin(self, system, t, h, y):
+        # The slope at the end of a step is not that where the next one begins.
+        return None
+
+    def step(self, system, t, h, y, memory):
+        slopes, end, code = self._stages(system, t, h, y)
+        error = h * _dot(jnp.asarray(self.tableau.b_error, y.dtype), slopes)
+        return StepResult(end, error, _dense(self.tableau, h, y, slopes), None, code, jnp.zeros((), int))
+
+    def result(self, system, t, h, y, end):
+        """The slopes at all stages, and the state at the end."""
+        return self._stages(system, t, h, y)[:2]
+
+    def ending(self, h, y, result):
+        return result[1]
+
+    def dense(self, h, y, result):
+        return _dense(self.tableau, h, y, result[0])
+
+    def _stages(self, system, t, h, y):
+        """The slopes at all stages, the end, and what was wrong."""
+        c, a, count = _coefficients(self.tableau, y.dtype)
+        times = jnp.concatenate([stage_times(t, h)(c), jnp.stack([t + h, t + h])])
+        a = jnp.concatenate([a, jnp.asarray(self.tableau.b_sol, y.dtype)[None]])
+        levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
+
+        def stage(i, carry):
+            slopes, end, singular = carry
+            point = jnp.where(levels[i] == VELOCITY, end, y + h * _dot(a[jnp.minimum(i, count)], slopes[:count]))
+            q, v = split(system, point)
+            u, finite = solved(system, times[i], q, v, levels[i])
+            x = u[: v.size]
+            slopes = with_row(slopes, jnp.minimum(i, count), jnp.concatenate([system.rate(q, v), x]))
+            end = jnp.concatenate(corrected(system, q, v, levels[i], x))
+            return slopes, end, jnp.where(i == 0, finite & ~jnp.all(jnp.isfinite(x)), singular)
+
+        # The last row is that of what is no stage.
+        carry = (jnp.zeros((count + 1, *y.shape), y.dtype), y, jnp.asarray(False))
+        slopes, end, singular = lax.fori_loop(0, count + 2, anew(stage), carry)
+        why = jnp.where(singular, Status.singular.value, Status.non_finite.value)
+        return slopes[:count], end, jnp.where(jnp.all(jnp.isfinite(end)), Status.ok.value, why)
+
+
+def _reach(tableau: diffrax.ButcherTableau) -> float:
+    """The largest angle by which a vibration may turn in a step, for size and phase to be right to a thousandth."""
+    lower = np.zeros((tableau.num_stages, tableau.num_stages))
+    for i, row in enumerate(tableau.a_lower):
+        lower[i + 1, : i + 1] = row
+    one = np.ones(tableau.num_stages)
+    angles = np.arange(0.05, 6, 0.05)
+    after = [1 + 1j * x * tableau.b_sol @ np.linalg.solve(np.eye(len(one)) - 1j * x * lower, one) for x in angles]
+    good = np.abs(np.asarray(after) - np.exp(1j * angles)) <= 1e-3
+    return float(angles[np.argmin(good)])
+
+
+def _coefficients(tableau: diffrax.ButcherTableau, dtype: Any) -> tuple[Any, Any, int]:
+    """c and a of all stages, and how many there are."""
+    count = tableau.num_stages
+    a = np.zeros((count, count))
+    for i, row in enumerate(tableau.a_lower):
+        a[i + 1, : i + 1] = row
+    return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
+
+
+def _dense(tableau: diffrax.ButcherTableau, h: Any, y: Any, slopes: Any) -> dict[str, Any]:
+    """Data for diffrax' interpolation."""
+    return dict(y0=y, y1=y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes), k=h * slopes)
+
+
+def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:
+    return sum((float(w) * h) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
+
+
+def _dot(weights: Any, slopes: Any) -> Any:
+    return jnp.dot(weights, slopes, precision="highest")
