@@ -34,9 +34,8 @@ class RestEquations(AbstractEquations):
         return self.drag * body.momentum(placed.data, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
     def of_constraint(self, held, multiplier):
-        placed = self.placed(held)
-        equation = placed.position_residual(self.t) / self.square
-        return placed.constraint_force(self.t, multiplier + self._weights(held) * equation), equation
+        equation = held.there.position_residual(self.t) / self.square
+        return held.there.constraint_force(self.t, multiplier + self._weights(held) * equation), equation
 
     def error(self, u, du):
         eps = jnp.finfo(u.dtype).eps
@@ -46,7 +45,7 @@ class RestEquations(AbstractEquations):
 
     def _weights(self, held):
         """1 / (G M^-1 G^T) of each equation by itself."""
-        here = held.at(tuple(body.data for body in held.q), jax.tree.map(jnp.zeros_like, held.v))
+        here = held.moved([body.data for body in held.bodies], jax.tree.map(jnp.zeros_like, held.unknowns)).there
         mobility = jnp.zeros((), self.square.dtype)
         for body, q, rows in zip(here.bodies, here.q, here.constraint_jacobian(self.t), strict=True):
             mobility += jnp.sum(rows * jax.vmap(body.inverse_mass, (None, 0))(q, rows), axis=-1)

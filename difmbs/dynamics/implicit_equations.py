@@ -10,6 +10,7 @@ as local functions of their own unknowns, so its Jacobian comes as blocks for th
 
 import abc
 import functools
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -30,12 +31,38 @@ POSITION, VELOCITY, ACCELERATION = range(3)
 
 
 class PlacedBody(NamedTuple):
-    """A body: what the problem knows of it, where the unknowns put it, and how that changes with them."""
+    """Where the unknowns put a body."""
 
     data: Any
+    """What the equations know of it beside the unknowns."""
     q: Any
     v: Any
     slopes: Any
+    """The Jacobians of q and v with respect to its unknowns; None where they are not needed."""
+
+
+class Held(eqx.Module):
+    """A connector with the bodies that it holds, where the unknowns put them; of a group, with a leading axis."""
+
+    connector: LocalConnector
+    """Without q and v."""
+    bodies: tuple[PlacedBody, ...]
+    unknowns: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, local: LocalConnector) -> "Held":
+        """From a connector that was given placed bodies for q and unknowns for v."""
+        return cls(local.at((), ()), local.q, local.v)
+
+    @property
+    def there(self) -> LocalConnector:
+        """The connector where its bodies are."""
+        return self.connector.at(tuple(body.q for body in self.bodies), tuple(body.v for body in self.bodies))
+
+    def moved(self, q: Sequence[Any], v: Sequence[Any]) -> "Held":
+        """With its bodies somewhere else."""
+        bodies = tuple(body._replace(q=a, v=b) for body, a, b in zip(self.bodies, q, v, strict=True))
+        return Held(self.connector, bodies, self.unknowns)
 
 
 class AbstractEquations(eqx.Module):
@@ -71,19 +98,12 @@ class AbstractEquations(eqx.Module):
         """What a body contributes to its own equations."""
 
     @abc.abstractmethod
-    def of_constraint(self, held: LocalConnector, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
-        """G^T times the multipliers, and the equations of a constraint.
-
-        In `held`, q are the bodies as `PlacedBody` and v their unknowns.
-        """
+    def of_constraint(self, held: Held, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
+        """G^T times the multipliers, and the equations of a constraint."""
 
     @abc.abstractmethod
     def error(self, u: Any, du: Any) -> Any:
         """The size of a correction, 1 where it does not count any more."""
-
-    def placed(self, held: LocalConnector) -> LocalConnector:
-        """The connector where the unknowns put its bodies."""
-        return held.at(tuple(body.q for body in held.q), tuple(body.v for body in held.q))
 
     @functools.partial(jax.jit, static_argnames="reactions")
     def residual(self, u: Any, reactions: bool = True) -> Any:
@@ -96,16 +116,18 @@ class AbstractEquations(eqx.Module):
         ]
         for group, leaves in system.with_leaves("forces"):
             if group.active:
-                system.add_to(total, group.slots, system.local(world, group, leaves).each(self._of_force))
+                held = Held.of(system.local(world, group, leaves))
+                system.add_to(total, group.slots, eqx.filter_vmap(self._of_force)(held))
         for group, leaves in system.with_leaves("fields"):
             if group.active:
-                force = self._moved_field(system.field(world, group, leaves)).force(self.t)
+                field = system.field(world, group, leaves)
+                force = _there(field, [Held.of(side) for side in field.sides]).force(self.t)
                 system.add_to(total, group.slots, _negative(self.at_work(force)))
         equations = []
         for number, (group, leaves) in enumerate(system.with_leaves("constraints")):
             if group.active:
-                local = system.local(world, group, leaves)
-                pulled, equation = eqx.filter_vmap(self._of_constraint)(local, self.multipliers(u, number))
+                held = Held.of(system.local(world, group, leaves))
+                pulled, equation = eqx.filter_vmap(self._of_constraint)(held, self.multipliers(u, number))
                 if reactions:
                     system.add_to(total, group.slots, pulled)
                 equations.append(equation.reshape(-1))
@@ -131,8 +153,7 @@ class AbstractEquations(eqx.Module):
         blocks: list[Any] = []
         for share in place.shares:
             group, leaves = system.with_leaves(share.kind)[share.group]
-            local = system.local(world, group, leaves, share.instances)
-            arguments = [local]
+            arguments: list[Any] = [Held.of(system.local(world, group, leaves, share.instances))]
             if share.kind == "constraints":
                 arguments.append(share.instances.take(self.multipliers(u, share.group)))
             blocks += eqx.filter_vmap(lambda *x, share=share: share.blocks(self.own_jacobian(*x), place.size))(
@@ -150,33 +171,33 @@ class AbstractEquations(eqx.Module):
 
         return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
 
-    def own_jacobian(self, held: LocalConnector, multiplier: Any = None) -> list[Any]:
+    def own_jacobian(self, held: Held, multiplier: Any = None) -> list[Any]:
         """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
 
-        def rows(placed, multiplier):
-            there = held.at(tuple(placed), held.v)
+        def rows(point, multiplier):
+            there = held.moved(*zip(*point, strict=True))
             if multiplier is None:
                 return self._of_force(there)
             pulled, equation = self._of_constraint(there, multiplier)
             return (*pulled, equation)
 
         # All columns at once: each part of the unknowns moves in columns of its own.
-        sizes = [x.size for x in (*held.v, *([] if multiplier is None else [multiplier]))]
+        sizes = [x.size for x in (*held.unknowns, *([] if multiplier is None else [multiplier]))]
         ends = np.cumsum(sizes).tolist()
         widths = lambda i: [(0, 0, 0), (ends[i] - sizes[i], ends[-1] - ends[i], 0)]
         wide = lambda x, i: lax.pad(x, np.zeros((), x.dtype), widths(i))
-        directions = [[wide(x, i) for x in body.slopes] for i, body in enumerate(held.q)]
-        of_multiplier = None if multiplier is None else wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.q))
+        directions = [tuple(wide(x, i) for x in body.slopes) for i, body in enumerate(held.bodies)]
+        of_multiplier = None
+        if multiplier is not None:
+            of_multiplier = wide(np.eye(sizes[-1], dtype=multiplier.dtype), len(held.bodies))
 
         def along(directions, of_multiplier):
-            point = [(body.q, body.v) for body in held.q]
-            there = lambda point: [body._replace(q=q, v=v) for body, (q, v) in zip(held.q, point, strict=True)]
+            point = [(body.q, body.v) for body in held.bodies]
             if multiplier is None:
-                return jax.jvp(lambda point: rows(there(point), None), (point,), (directions,))[1]
-            function = lambda point, multiplier: rows(there(point), multiplier)
-            return jax.jvp(function, (point, multiplier), (directions, of_multiplier))[1]
+                return jax.jvp(lambda point: rows(point, None), (point,), (directions,))[1]
+            return jax.jvp(rows, (point, multiplier), (directions, of_multiplier))[1]
 
-        columns = jax.vmap(along, -1, -1)([tuple(pair) for pair in directions], of_multiplier)
+        columns = jax.vmap(along, -1, -1)(directions, of_multiplier)
         return [jnp.split(row, ends[:-1], axis=-1) for row in columns]
 
     def _world(self, u: Any, slopes: bool = False) -> BodyStates:
@@ -212,31 +233,27 @@ class AbstractEquations(eqx.Module):
             return forces
         return jax.tree.map(lambda x: lax.select(self.forced, x, jnp.zeros_like(x)), forces)
 
-    def _of_force(self, held: LocalConnector) -> Any:
-        return _negative(self.at_work(self.placed(held).force(self.t)))
+    def _of_force(self, held: Held) -> Any:
+        return _negative(self.at_work(held.there.force(self.t)))
 
-    def _of_constraint(self, held: LocalConnector, multiplier: Any) -> tuple[Any, Any]:
+    def _of_constraint(self, held: Held, multiplier: Any) -> tuple[Any, Any]:
         pulled, equation = self.of_constraint(held, multiplier)
-        return held.switched(pulled), held.switched(equation, multiplier)
-
-    def _moved_field(self, field: LocalField) -> LocalField:
-        return LocalField(field.law, tuple(side.each(self.placed) for side in field.sides), field.on)
+        return held.connector.switched(pulled), held.connector.switched(equation, multiplier)
 
     def _field_blocks(self, field: LocalField, place: Any) -> list[Any]:
         """For each pair of sides with coordinates, the blocks of all pairs of markers."""
 
-        def moved(side, x):
-            (body,) = side.q
-            q, v = (
-                now + jnp.sum(slope * x[:, None], axis=-1) for now, slope in zip(body[1:3], body.slopes, strict=True)
-            )
-            return side.at((body._replace(q=q, v=v),), side.v)
+        sides = [Held.of(side) for side in field.sides]
+
+        def moved(held, x):
+            (body,) = held.bodies
+            by = lambda slope: jnp.sum(slope * x[:, None], axis=-1)
+            return held.moved([body.q + by(body.slopes[0])], [body.v + by(body.slopes[1])])
 
         def forces(*x):
-            sides = tuple(moved(side, y) for side, y in zip(field.sides, x, strict=True))
-            return _negative(self._moved_field(LocalField(field.law, sides, field.on)).force(self.t))
+            return _negative(_there(field, [moved(held, y) for held, y in zip(sides, x, strict=True)]).force(self.t))
 
-        x = [jnp.zeros_like(side.v[0]) for side in field.sides]
+        x = [jnp.zeros_like(held.unknowns[0]) for held in sides]
         moving = [i for i, y in enumerate(x) if y.shape[1]]
         columns = jax.jacfwd(forces, tuple(range(len(x))))(*x)
         blocks = [jnp.moveaxis(columns[i][j], 2, 1) for i in moving for j in moving]
@@ -245,6 +262,10 @@ class AbstractEquations(eqx.Module):
             jnp.pad(b.reshape(-1, *b.shape[2:]), [(0, 0), (0, full - b.shape[2]), (0, full - b.shape[3])])
             for b in blocks
         ]
+
+
+def _there(field: LocalField, sides: Sequence[Held]) -> LocalField:
+    return LocalField(field.law, tuple(held.there for held in sides), field.on)
 
 
 def residual_of(u: Any, problem: AbstractEquations) -> Any:
@@ -279,22 +300,23 @@ class MotionEquations(AbstractEquations):
 
     def of_constraint(self, held, multiplier):
         # On all levels the equation's derivative with respect to the unknowns is G.
-        equation, pull = jax.vjp(lambda x: self._equation(self.placed(held), x), held.v)
+        equation, pull = jax.vjp(lambda x: self._equation(held.there, x), held.unknowns)
         return pull(multiplier)[0], equation
 
-    def _equation(self, placed: LocalConnector, x: Any) -> Any:
+    def _equation(self, there: LocalConnector, x: Any) -> Any:
         if self.level is None:
-            return placed.acceleration_residual(self.t, x)
-        return placed.residual_on(self.level, self.t, x)
+            return there.acceleration_residual(self.t, x)
+        return there.residual_on(self.level, self.t, x)
 
     def body_block(self, body, placed, x):
         return body.mass_matrix(placed.q)
 
     def own_jacobian(self, held, multiplier=None):
         """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
-        blocks = held.switched(self.placed(held).constraint_jacobian(self.t))
+        switched = held.connector.switched
+        blocks = switched(held.there.constraint_jacobian(self.t))
         eye = np.eye(blocks[0].shape[0], dtype=blocks[0].dtype)
-        corner = None if held.on is None else held.switched(jnp.zeros_like(eye), eye)
+        corner = None if held.connector.on is None else switched(jnp.zeros_like(eye), eye)
         return [*([*(None for _ in blocks), g.T] for g in blocks), [*blocks, corner]]
 
     def error(self, u, du):

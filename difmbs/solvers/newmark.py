@@ -157,10 +157,10 @@ class EndOfStep(AbstractEquations):
         return body.momentum(placed.q, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
     def of_constraint(self, held, multiplier):
-        (position, velocity), pulled = self.placed(held).reaction(self.t, multiplier)
+        (position, velocity), pulled = held.there.reaction(self.t, multiplier)
         # Divided so that the derivative with respect to the accelerations is G, whatever the step size.
         c = self.coefficients
-        if self.on_velocity or held.law.on_velocity:
+        if self.on_velocity or held.connector.law.on_velocity:
             return pulled, velocity / (c.gain * c.gamma * self.h)
         return pulled, position / (c.gain * c.beta * self.h**2)
 
