@@ -10,7 +10,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.dynamics.accelerations import accelerations
-from difmbs.dynamics.elimination_plan import Held, plan
+from difmbs.dynamics.elimination_plan import PlannedConstraint, plan_elimination
 
 from .models import circles_meet
 
@@ -178,11 +178,15 @@ def test_light_rods_cost_no_accuracy(mass):
 
 def test_trees_are_carried_from_their_tips_and_loops_wait():
     """A chain of three bodies on a fourth that two constraints hold, and a body that cannot carry its constraint."""
-    chain = [Held((0, 1), (0, 1), 2), Held((1, 2), (1, 2), 2), Held((2, 3), (2, 3), 2)]
-    loop = [Held((3,), (3,), 2), Held((3,), (3,), 1)]
-    found = plan([3, 3, 3, 3], [*chain, *loop])
+    chain = [
+        PlannedConstraint((0, 1), (0, 1), 2),
+        PlannedConstraint((1, 2), (1, 2), 2),
+        PlannedConstraint((2, 3), (2, 3), 2),
+    ]
+    loop = [PlannedConstraint((3,), (3,), 2), PlannedConstraint((3,), (3,), 1)]
+    found = plan_elimination([3, 3, 3, 3], [*chain, *loop])
     assert found.nodes.tolist() == [0, 1, 2, 3, 4]
     assert found.waits.tolist() == [False, False, False, True, True]
-    found = plan([1, 2], [Held((0, 1), (), 1), Held((1,), (1,), 1)])
+    found = plan_elimination([1, 2], [PlannedConstraint((0, 1), (), 1), PlannedConstraint((1,), (1,), 1)])
     assert np.all(found.waits)
-    assert plan([6], [Held((0,), (0,), 1)] * 5).nodes.tolist() == [0, 1, 1, 1, 1]
+    assert plan_elimination([6], [PlannedConstraint((0,), (0,), 1)] * 5).nodes.tolist() == [0, 1, 1, 1, 1]

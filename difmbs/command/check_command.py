@@ -95,7 +95,7 @@ def _constraints(system: Any) -> dict[str, Any]:
 
     violations = jax.jit(lambda system, state: system.violations(0.0, *state))(system, system.initial_state())
     structure = system.structure
-    rank = structure.multiplier_count - structure.repeated
+    rank = structure.multiplier_count - structure.analysed.repeated
     return {
         "equations": structure.multiplier_count,
         "rank": rank,

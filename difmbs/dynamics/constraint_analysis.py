@@ -16,9 +16,9 @@ from scipy.sparse.linalg import splu
 
 from ..core.errors import ModelError
 from ..linalg.index import Index
-from ..system.structure import Coupling, Structure, instance_names
+from ..system.structure import ConstraintPlan, Coupling, Structure, instance_names
 from ..system.system import System
-from .elimination_plan import Held, body_nodes, plan
+from .elimination_plan import PlannedConstraint, body_nodes, plan_elimination
 
 _SOUND = 1e-4
 """A body can carry a constraint if nowhere it gives it less than this share of the flexibility that it gives it
@@ -59,7 +59,7 @@ def couple(system: System, redundant: str) -> System:
         raise ModelError("a model with constraints cannot be assembled from traced values: assemble it once from plain "
                          "numbers and pass the traced ones to simulate(params=...).")  # fmt: skip
     found = _Found(system)
-    nodes, waits = plan(found.sizes, found.held)
+    nodes, waits = plan_elimination(found.sizes, found.held)
     couplings = {
         number: Coupling(found.equations[number], Index(nodes[where]), Index(waits[where]))
         for number, where in found.numbers.items()
@@ -78,8 +78,8 @@ def couple(system: System, redundant: str) -> System:
 def _with(system: System, couplings: dict[int, Coupling], repeated: int = 0, refinements: int = 0) -> System:
     structure, none = system.structure, Coupling(0, Index([]), Index([]))
     every = tuple(couplings.get(number, none) for number in range(len(structure.constraints)))
-    structure = dataclasses.replace(structure, couplings=every, repeated=repeated, refinements=refinements)
-    return dataclasses.replace(system, structure=structure)
+    plan = ConstraintPlan(every, repeated, refinements)
+    return dataclasses.replace(system, structure=dataclasses.replace(structure, plan=plan))
 
 
 @jax.jit
@@ -131,21 +131,21 @@ class _Found:
             self.jacobians[number] = [g / lengths[..., None] for g in scaled]
         self.equations = {number: length.shape[1] for number, length in self.lengths.items()}
         self.sizes, first = body_nodes(structure)
-        self.held: list[Held] = []
+        self.held: list[PlannedConstraint] = []
         self.numbers: dict[int, np.ndarray] = {}
         for number in self.jacobians:
             held = self._held(number, first)
             self.numbers[number] = len(self.held) + np.arange(len(held))
             self.held += held
 
-    def _held(self, number: int, first: dict[int, int]) -> list[Held]:
+    def _held(self, number: int, first: dict[int, int]) -> list[PlannedConstraint]:
         """The constraints of a group."""
         slots, blocks = self.structure.constraints[number].slots, self.jacobians[number]
         sides = [i for i, slot in enumerate(slots) if slot.body in first]
         bodies = np.stack([first[slots[i].body] + slots[i].rows.rows for i in sides], axis=-1)
         able = np.stack([_always_regular(blocks[i]) for i in sides], axis=-1)
         return [
-            Held(tuple(those.tolist()), tuple(those[can].tolist()), self.equations[number])
+            PlannedConstraint(tuple(those.tolist()), tuple(those[can].tolist()), self.equations[number])
             for those, can in zip(bodies, able, strict=True)
         ]
 

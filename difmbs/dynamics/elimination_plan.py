@@ -17,7 +17,7 @@ from ..linalg.elimination_order import order_of
 from ..system.structure import Structure
 
 
-class Held(NamedTuple):
+class PlannedConstraint(NamedTuple):
     """A constraint: the nodes of its bodies, those of them that could carry it, and the number of its equations."""
 
     bodies: tuple[int, ...]
@@ -25,7 +25,7 @@ class Held(NamedTuple):
     equations: int
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """The node of each constraint, those of bodies first, and whether it waits for all of its bodies."""
 
     nodes: np.ndarray
@@ -43,7 +43,7 @@ def body_nodes(structure: Structure) -> tuple[list[int], dict[int, int]]:
     return sizes, first
 
 
-def plan(sizes: Sequence[int], constraints: Sequence[Held]) -> Plan:
+def plan_elimination(sizes: Sequence[int], constraints: Sequence[PlannedConstraint]) -> EliminationPlan:
     """`sizes`: the numbers of velocity coordinates of the bodies' nodes."""
     nodes = _carried(len(sizes), constraints)
     waits = [node < 0 for node in nodes]
@@ -61,10 +61,10 @@ def plan(sizes: Sequence[int], constraints: Sequence[Held]) -> Plan:
                 used.append(0)
             nodes[c] = node
             used[node] += constraints[c].equations
-    return Plan(np.asarray(nodes, int), np.asarray(waits, bool))
+    return EliminationPlan(np.asarray(nodes, int), np.asarray(waits, bool))
 
 
-def _carried(bodies: int, constraints: Sequence[Held]) -> list[int]:
+def _carried(bodies: int, constraints: Sequence[PlannedConstraint]) -> list[int]:
     """The bodies that carry constraints of trees; -1 for the other constraints.
 
     A body carries a constraint if it has no other, but for those that are carried by bodies farther out.
@@ -88,7 +88,9 @@ def _carried(bodies: int, constraints: Sequence[Held]) -> list[int]:
     return carriers
 
 
-def _by_last_body(bodies: int, constraints: Sequence[Held], carriers: Sequence[int]) -> dict[int, list[int]]:
+def _by_last_body(
+    bodies: int, constraints: Sequence[PlannedConstraint], carriers: Sequence[int]
+) -> dict[int, list[int]]:
     """The constraints that nobody carries, by the last of their bodies in an order with little fill-in.
 
     It grows from the ground, so that each body finds there a constraint that it can share a node with.

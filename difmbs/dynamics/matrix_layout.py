@@ -208,7 +208,7 @@ class _LayoutBuilder:
         elimination = eliminate(nodes, slots, order_of(nodes, slots, self.before))
         return MatrixLayout(
             nodes, size, len(position), tuple(self.first), tuple(self.shares), self.multipliers, tuple(numbers), slots,
-            elimination, Index(back), Index(position), diagonal, regularization, structure.refinements,
+            elimination, Index(back), Index(position), diagonal, regularization, structure.analysed.refinements,
         )  # fmt: skip
 
     def _place(self, nodes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

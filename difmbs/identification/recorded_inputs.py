@@ -1,18 +1,14 @@
 """Recorded functions of time in the place of those of a model."""
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
-from ..core.parameters import ParameterPath, key_name
+from ..core.parameters import ParameterPath
 from ..elements.piecewise import Piecewise
-from ..system.groups import Stack
-from ..system.structure import KINDS, Structure
+from ..system.function_points import functions_of, resized, smoothed, stored_together
+from ..system.structure import Structure
 from ..system.system import System
 
 
@@ -23,35 +19,19 @@ def with_inputs(
 
     An input that is smooth makes the function of the model smooth.
     """
+    functions = {_path_of(where, system.structure, key): function for key, function in inputs.items()}
     points: dict[ParameterPath, np.ndarray] = {}
-    smooth: dict[ParameterPath, bool] = {}
-    for key, function in inputs.items():
-        path = _path_of(where, system.structure, key)
+    for path, function in functions.items():
         points[*path, "times"], points[*path, "values"] = np.asarray(function.times), np.asarray(function.values)
-        smooth[path] = function.smooth
-    structure = _smoothed(where, system.structure, smooth)
-    stacks, homes = [list(leaves) for leaves in system.stacks], dict(structure.homes)
-    for path, x in points.items():
-        if homes[path].shape != x.shape:
-            (part,) = homes[path].parts
-            stored = system.stacks[part.stack][part.leaf]
-            for other in _together(structure, path):
-                if points.get(other, np.zeros(0)).shape != x.shape:
-                    raise ParameterError(
-                        f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(path[:-1])}': give inputs "
-                        "with equally many points for both."
-                    )
-            stacks[part.stack][part.leaf] = jnp.zeros((stored.shape[0], *x.shape), stored.dtype)
-            homes[path] = dataclasses.replace(homes[path], shape=x.shape)
-    structure = dataclasses.replace(structure, homes=homes)
-    return System(system.gravity, tuple(tuple(leaves) for leaves in stacks), structure, system.on), points
+    _check_together(where, system.structure, functions, points)
+    system = smoothed(system, [path for path, function in functions.items() if function.smooth])
+    return resized(system, {path: x.shape for path, x in points.items()}), points
 
 
 def _path_of(where: str, structure: Structure, key: str) -> ParameterPath:
     path = tuple(key.split("."))
     if (*path, "times") not in structure.homes:
-        homes = structure.homes
-        known = [".".join(p[:-1]) for p in homes if p[-1] == "times" and (*p[:-1], "values") in homes]
+        known = [".".join(path) for path in functions_of(structure)]
         raise ParameterError(
             f"{where}'{key}' is not a function given by points: make it one in the model, for example "
             f"mbs.Piecewise((0, 1), (0, 0)). {did_you_mean(key, known)}"
@@ -59,46 +39,19 @@ def _path_of(where: str, structure: Structure, key: str) -> ParameterPath:
     return path
 
 
-def _together(structure: Structure, path: ParameterPath) -> list[ParameterPath]:
-    """The parameters that are stored in the same array."""
-    (part,) = structure.homes[path].parts
-    homes = structure.homes.items()
-    return [p for p, home in homes for s in home.parts if (s.stack, s.leaf) == (part.stack, part.leaf)]
-
-
-def _smoothed(where: str, structure: Structure, smooth: Mapping[ParameterPath, bool]) -> Structure:
-    for path in (path for path, wanted in smooth.items() if wanted):
-        others = [other[:-1] for other in _together(structure, (*path, "times"))]
-        for other in others:
-            if not smooth.get(other, False):
-                raise ParameterError(
-                    f"{where}'{'.'.join(other)}' is stored together with '{'.'.join(path)}': give smooth inputs for "
-                    "both."
-                )
-        (part,) = structure.homes[*path, "times"].parts
-        kinds: dict[str, Any] = {}
-        for kind in KINDS:
-            groups, first = list(getattr(structure, kind)), structure.first_stack(kind)
-            if 0 <= part.stack - first < len(groups):
-                group = groups[part.stack - first]
-                groups[part.stack - first] = dataclasses.replace(group, stack=_with_smooth(group.stack, path[1:]))
-                kinds[kind] = tuple(groups)
-        structure = dataclasses.replace(structure, **kinds)
-    return structure
-
-
-def _with_smooth(stack: Stack, fields: ParameterPath) -> Stack:
-    """The elements of a stack with a smooth function; `fields`: where it is in them."""
-    shape = jax.tree.structure(Piecewise((0, 1), (0, 0), smooth=True))
-
-    def replaced(keys: Any, part: Any) -> Any:
-        if not isinstance(part, Piecewise) or tuple(map(key_name, keys))[-len(fields) :] != fields:
-            return part
-        return jax.tree.unflatten(shape, (part.times, part.values))
-
-    numbered = jax.tree.unflatten(stack.treedef, range(stack.treedef.num_leaves))
-    arrays, rest = (
-        jax.tree_util.tree_map_with_path(replaced, tree, is_leaf=lambda x: isinstance(x, Piecewise))
-        for tree in (numbered, stack.structure)
-    )
-    return dataclasses.replace(stack, treedef=jax.tree.structure(arrays), structure=rest)
+def _check_together(
+    where: str,
+    structure: Structure,
+    functions: Mapping[ParameterPath, Piecewise],
+    points: Mapping[ParameterPath, np.ndarray],
+) -> None:
+    """Refuses inputs that would change other functions, which are stored together with theirs."""
+    for path, x in points.items():
+        function = path[:-1]
+        for other in stored_together(structure, path):
+            names = f"{where}'{'.'.join(other[:-1])}' is stored together with '{'.'.join(function)}': give"
+            smooth = other[:-1] in functions and functions[other[:-1]].smooth
+            if functions[function].smooth and not smooth:
+                raise ParameterError(f"{names} smooth inputs for both.")
+            if structure.homes[path].shape != x.shape and points.get(other, np.zeros(0)).shape != x.shape:
+                raise ParameterError(f"{names} inputs with equally many points for both.")

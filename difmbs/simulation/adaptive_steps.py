@@ -18,6 +18,7 @@ from ..core.status import Status
 from ..jaxtools.batched_loops import anywhere
 from ..linalg.rows import with_row
 from ..solvers.one_step import TERM, AbstractOneStep
+from ..system.function_points import functions_of
 from ..system.system import System
 from .event_search import EventWatch, after, passed
 from .fastest_vibration import EVALUATIONS, PowerIteration
@@ -304,7 +305,6 @@ class _AdaptiveState(NamedTuple):
 
 def _knots(system: System) -> Any:
     """The times of the points of all functions that are given by points."""
-    homes = system.structure.homes
-    given = [home for path, home in homes.items() if path[-1] == "times" and (*path[:-1], "values") in homes]
-    stored = dict.fromkeys((part.stack, part.leaf) for home in given for part in home.parts)
+    homes = [system.structure.homes[*path, "times"] for path in functions_of(system.structure)]
+    stored = dict.fromkeys((part.stack, part.leaf) for home in homes for part in home.parts)
     return jnp.concatenate([jnp.ravel(system.stacks[stack][leaf]) for stack, leaf in stored]) if stored else None

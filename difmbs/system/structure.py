@@ -66,6 +66,19 @@ class Coupling:
     exponents: Index | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class ConstraintPlan:
+    """How the constraints of a model stand in the equations of motion.
+
+    `couplings`: of each group of constraints; `repeated`: how many equations repeat what others fix at the start;
+    `refinements`: how often solutions of the equations of motion are refined.
+    """
+
+    couplings: tuple[Coupling, ...]
+    repeated: int = 0
+    refinements: int = 0
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Structure:
     """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
@@ -82,12 +95,8 @@ class Structure:
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
     switches: tuple[bool, ...] = ()
     """Of each connector that events switch: whether it is on at the start."""
-    couplings: tuple[Coupling, ...] = ()
-    """Of each group of constraints."""
-    repeated: int = 0
-    """How many equations of constraints repeat what others fix at the start."""
-    refinements: int = 0
-    """How often solutions of the equations of motion are refined."""
+    plan: ConstraintPlan | None = None
+    """None before the constraints were analysed: then multipliers are not known."""
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
@@ -101,9 +110,7 @@ class Structure:
             dict(self.homes),
             dict(self.readings),
             self.switches,
-            self.couplings,
-            self.repeated,
-            self.refinements,
+            self.plan,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -128,6 +135,17 @@ class Structure:
     @property
     def velocity_count(self) -> int:
         return sum(g.count * g.kind.velocities for g in self.bodies)
+
+    @property
+    def analysed(self) -> ConstraintPlan:
+        if self.plan is None:
+            raise ValueError("the constraints of this structure were not analysed.")
+        return self.plan
+
+    @property
+    def couplings(self) -> tuple[Coupling, ...]:
+        """Of each group of constraints."""
+        return self.analysed.couplings
 
     @property
     def multiplier_count(self) -> int:
