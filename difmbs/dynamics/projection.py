@@ -78,6 +78,8 @@ class ConsistentStart(NamedTuple):
     possible: Any
 
 
+_DRIFT = 1e-4
+"""By so much, relative to all that moves, constraints may be violated."""
 ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 """The corrections that bring a start onto the constraints that may violate them by much."""
 
@@ -109,6 +111,30 @@ def meets(system: System, t: Any, q: Vector, v: Vector, of_q: Any, of_v: Any) ->
     """Whether all active constraints are met, up to a displacement and up to a velocity."""
     position, velocity = violations(system, t, q, v)
     return jnp.all(position <= of_q) & jnp.all(velocity <= of_v)
+
+
+def all_met(
+    system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any, held: tuple[bool, bool], lasts: float
+) -> Any:
+    """Whether constraints are met at the start, which is the first of these states, and at each output.
+
+    `on`: the switches there; `held`: on which levels they should be met at outputs; `lasts`: how long the run does.
+    True of outputs that are missing.
+    """
+    if not system.constrained:
+        return jnp.ones(len(t), bool)
+    q, v = lax.stop_gradient((q, v))
+    missing = ~jnp.all(jnp.isfinite(q), axis=-1)
+    # Compared with the largest position until then, and with the speed that would lead so far within the run.
+    largest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(q)), axis=1)
+    extent = system.extent(jnp.where(missing[0], 0, q[0]))
+    size = jnp.maximum(lax.cummax(largest), extent)
+    fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
+    speed = size / lasts + fastest
+    levels = zip((size, speed), held, start_limits(extent, v[0], given_v), strict=True)
+    limits = [jnp.where(holds, _DRIFT * x, jnp.inf).at[0].set(first) for x, holds, first in levels]
+    met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
+    return met | missing.at[0].set(False)
 
 
 def violations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:

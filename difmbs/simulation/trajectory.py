@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from ..dynamics.accelerations import solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
-from ..dynamics.projection import ROUNDS, VisitedStates, meets, start_limits
+from ..dynamics.projection import ROUNDS, VisitedStates, all_met
 from ..jaxtools.deferred import LinearMap, deferred
 from ..system.system import System
 from .adaptive_steps import AdaptiveSteps
@@ -24,9 +23,6 @@ from .fixed_steps import FixedSteps
 from .recorded_run import RecordedRun, Trajectory, only_if, switched
 from .records import AcceptedSteps, RunSummary
 from .run_derivative import pullback, pushforward
-
-_DRIFT = 1e-4
-"""By so much, relative to all that moves, constraints may be violated."""
 
 
 class RunResult(NamedTuple):
@@ -134,7 +130,7 @@ def _run(arguments: Any, shown: bool, record: bool) -> Any:
     )
     visited, (first_q, first_v) = first_rows(visited, loop.visits), split(system, y0)
     q, v = (x.at[0].set(first) for x, first in zip(stations[1:], (first_q, first_v), strict=True))
-    met = _met(method, system, on, times, q, v, given_v)
+    met = all_met(system, on, times, q, v, given_v, method.step.held, method.t1 - method.t0)
     q, v, u = only_if(met[0], q[1:], v[1:], visited.u[loop.last_visits] if shown else None)
     moved, turned = (jnp.max(jnp.abs(x), initial=0) for x in (first_q - given_q, first_v - given_v))
     result = RunResult(Trajectory(q, v, u, first_q, first_v, moments), summary, moved, turned, met[0], met[1:])
@@ -147,24 +143,6 @@ def _loop(method: Any, system: System, shown: bool) -> CorrectionLoop:
     plan = method.step.plan(ROUNDS if system.constrained else ())
     evaluations = EVALUATIONS * (method.looks_around and system.constrained)
     return CorrectionLoop(plan, evaluations, held * between + (ACCELERATION,) * shown, len(method.outputs))
-
-
-def _met(method: Any, system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any) -> Any:
-    """Whether constraints are met at the start, and at each output."""
-    if not system.constrained:
-        return jnp.ones(len(t), bool)
-    q, v = lax.stop_gradient((q, v))
-    missing = ~jnp.all(jnp.isfinite(q), axis=-1)
-    # Compared with the largest position until then, and with the speed that would lead so far within the run.
-    largest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(q)), axis=1)
-    extent = system.extent(jnp.where(missing[0], 0, q[0]))
-    size = jnp.maximum(lax.cummax(largest), extent)
-    fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
-    speed = size / (method.t1 - method.t0) + fastest
-    levels = zip((size, speed), method.step.held, start_limits(extent, v[0], given_v), strict=True)
-    limits = [jnp.where(held, _DRIFT * x, jnp.inf).at[0].set(first) for x, held, first in levels]
-    met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
-    return met | missing.at[0].set(False)
 
 
 def _shapes(method: Any, system: System, q: Any, v: Any) -> tuple[RunResult, tuple[Any, ...]]:
