@@ -1,0 +1,168 @@
+"""Do the tests notice faults? `python tests/mutation_check.py` seeds one after the other and runs the tests.
+
+Each fault of `seeded_faults.py` is put into a copy of the tree, never into the tree itself. There the tests run that
+should notice it first, and if they pass all others that run by default: a fault that survived has passed the whole
+suite. Results are written line by line, so that the check can be stopped, and goes on with --resume.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.seeded_faults import FAULTS, Fault
+
+ROOT = Path(__file__).parent.parent
+_LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
+_LONGEST = 120
+"""Seconds for one test; one that hangs has noticed something too."""
+_ALONE = ("-n", "0")
+_PASSED = "passed the first tests"
+_OF_FAULTS = "tests/test_seeded_faults.py"
+"""Notices any of them, because it looks whether their old texts are there."""
+
+
+def mutated(fault: Fault, root: Path = ROOT) -> str:
+    """The file with the fault in it; refused if it is not clear where that would be."""
+    text = (root / "difmbs" / fault.file).read_text()
+    if text.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: its old text occurs {text.count(fault.old)} times in {fault.file}")
+    return text.replace(fault.old, fault.new)
+
+
+@contextmanager
+def copied(faults: Iterable[Fault]) -> Iterator[Path]:
+    """A copy of the tree with these faults."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, ignore=_LEFT_OUT)
+        for fault in faults:
+            (tree / "difmbs" / fault.file).write_text(mutated(fault, tree))
+        yield tree
+
+
+def tested(tree: Path, tests: Iterable[str], *options: str) -> list[str]:
+    """The tests that fail in a tree."""
+    options = ("-q", "--no-header", "--tb=no", f"--timeout={_LONGEST}", *options)
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    run = subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True, text=True, check=False)
+    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", run.stdout, re.MULTILINE)
+    # Where not even pytest starts, that was noticed too.
+    return failed if failed or run.returncode == 0 else [f"pytest ended with {run.returncode}"]
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def check_import(tree: Path) -> None:
+    """Refuses to go on if the tests would run with an installed difmbs instead of the copy."""
+    command = [sys.executable, "-c", "import difmbs; print(difmbs.__file__)"]
+    found = subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True, text=True, check=True)
+    if not Path(found.stdout.strip()).is_relative_to(tree.resolve()):
+        raise SystemExit(f"the tests would run with {found.stdout.strip()}, not with the copy in {tree}")
+
+
+def files_of(fault: Fault) -> list[str]:
+    return [f"tests/test_{word}.py" for word in fault.tests.split()]
+
+
+class Results:
+    """A file with a line for each fault."""
+
+    def __init__(self, path: Path, resume: bool):
+        self.path = path
+        if not resume:
+            path.write_text("")
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.known = {line["name"]: line for line in map(json.loads, lines)}
+
+    def add(self, name: str, result: str, begun: float, failed: Sequence[str] = ()) -> None:
+        seconds = round(time.perf_counter() - begun, 1)
+        self.known[name] = dict(name=name, result=result, seconds=seconds, failed=failed[:3])
+        with self.path.open("a") as file:
+            file.write(json.dumps(self.known[name]) + "\n")
+        print(f"{name}: {result}, {seconds:.0f} s {' '.join(failed[:1])}", flush=True)
+
+
+def check_unchanged(results: Results, file: str) -> None:
+    """Tests that are to notice a fault have to pass where there is none."""
+    name = f"no fault: {file}"
+    if name in results.known:
+        return
+    begun = time.perf_counter()
+    with copied([]) as tree:
+        check_import(tree)
+        failed = tested(tree, [file], *_ALONE)
+    if failed:
+        raise SystemExit(f"without any fault there fails {', '.join(failed)}")
+    results.add(name, "passed", begun)
+
+
+def check_first(results: Results, fault: Fault) -> None:
+    """The tests that should notice a fault first, file by file."""
+    begun = time.perf_counter()
+    with copied([fault]) as tree:
+        for file in files_of(fault):
+            check_unchanged(results, file)
+            if failed := tested(tree, [file], "-x", *_ALONE):
+                results.add(fault.name, "caught by the first tests", begun, failed)
+                return
+    results.add(fault.name, _PASSED, begun)
+
+
+def check_all(results: Results, faults: list[Fault]) -> None:
+    """All default tests with several faults at once; those that fail then with each of the faults by itself.
+
+    A run of all tests takes long, and few faults get here. That two of them hide each other is not likely.
+    """
+    begun, at_once = (
+        time.perf_counter(),
+        [f for i, f in enumerate(faults) if f.file not in {g.file for g in faults[:i]}],
+    )
+    with copied(at_once) as tree:
+        failed = tested(tree, ["tests"], f"--ignore={_OF_FAULTS}")
+    print(f"with {', '.join(f.name for f in at_once)}: {len(failed)} tests fail", flush=True)
+    for fault in at_once:
+        with copied([fault]) as tree:
+            noticed = tested(tree, failed, "-x", *_ALONE) if failed else []
+        results.add(fault.name, "caught by the others" if noticed else "survived", begun, noticed)
+    if rest := [f for f in faults if f not in at_once]:
+        check_all(results, rest)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--only", action="append", metavar="NAME", help="faults with this in their names")
+    arguments.add_argument("--resume", action="store_true", help="leave out what is in the results already")
+    arguments.add_argument("--first-only", action="store_true", help="run the first tests only")
+    arguments.add_argument("--results", type=Path, default=ROOT / "mutation_check.jsonl")
+    given = arguments.parse_args()
+    chosen = [f for f in FAULTS if given.only is None or any(part in f.name for part in given.only)]
+    for fault in chosen:
+        mutated(fault)
+    results = Results(given.results, given.resume)
+    for fault in chosen:
+        if fault.name not in results.known:
+            check_first(results, fault)
+    open_ones = [fault for fault in chosen if results.known[fault.name]["result"] == _PASSED]
+    if open_ones and not given.first_only:
+        check_all(results, open_ones)
+    caught = [f for f in chosen if str(results.known[f.name]["result"]).startswith("caught")]
+    for fault in chosen:
+        if fault not in caught:
+            print(f"{results.known[fault.name]['result']}: {fault.name} ({fault.file})")
+    print(f"caught {len(caught)} of {len(chosen)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,770 @@
+"""Slips that a programmer could make in difmbs, one at a time: `mutation_check.py` asks whether the tests notice.
+
+They were chosen before it was known which of them would be noticed. Each changes what the library does: none is
+another way to write the same.
+"""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """`old`, which occurs once in `file`, becomes `new`; `tests`: which of them should notice it first."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+BODIES = (
+    Fault(
+        "sign of the gyroscopic torque",
+        "bodies/rigid_body.py",
+        "-cross(omega, multiply(self._inertia(), omega))",
+        "cross(omega, multiply(self._inertia(), omega))",
+        "bodies laws",
+    ),
+    Fault(
+        "arm of the centre of mass in the local frame",
+        "bodies/rigid_body.py",
+        "jnp.concatenate([velocity + cross(angular_velocity, arm), turn",
+        "jnp.concatenate([velocity + cross(angular_velocity, self.center_of_mass), turn",
+        "bodies laws",
+    ),
+    Fault(
+        "no centripetal acceleration of points",
+        "bodies/rigid_body.py",
+        "cross(a[3:], arm) + cross(v[3:], cross(v[3:], arm))",
+        "cross(a[3:], arm)",
+        "bodies joints",
+    ),
+    Fault(
+        "velocity of the centre of mass turned the wrong way",
+        "bodies/rigid_body_2d.py",
+        "turned = jnp.stack([-arm[1], arm[0]])",
+        "turned = jnp.stack([arm[1], -arm[0]])",
+        "bodies laws",
+    ),
+    Fault(
+        "direction of a slider without unit length",
+        "bodies/mass_1d.py",
+        "return length_and_direction(self.axis)[1]",
+        "return self.axis",
+        "bodies laws references",
+    ),
+    Fault(
+        "half of the twist",
+        "_rotations.py",
+        "return 2 * jnp.arctan2(",
+        "return jnp.arctan2(",
+        "bodies laws references",
+    ),
+    Fault(
+        "second derivative of a length",
+        "_rotations.py",
+        "-inverse * inverse * dlength",
+        "-inverse * dlength",
+        "jacobians constraints laws",
+    ),
+    Fault(
+        "arm of a marker on the ground",
+        "_frames.py",
+        "arm = (p - pose.p)[:2] if body.velocities else jnp.zeros(2, p.dtype)",
+        "arm = (p - pose.p)[:2]",
+        "laws references outputs contract",
+    ),
+)
+
+CONNECTORS = (
+    Fault(
+        "sign of the neutral velocity of a damper",
+        "connectors/spring_damper.py",
+        "jnp.sum(direction * velocity) - self.velocity_offset",
+        "jnp.sum(direction * velocity) + self.velocity_offset",
+        "laws references",
+    ),
+    Fault(
+        "sign of the energy of a constant force",
+        "connectors/spring_damper.py",
+        "** 2 + self.force * length",
+        "** 2 - self.force * length",
+        "laws health",
+    ),
+    Fault(
+        "gate_damper ignored",
+        "connectors/linear_spring_damper.py",
+        "damping = self.damping * (gate if self.gate_damper else 1)",
+        "damping = self.damping * gate",
+        "laws references",
+    ),
+    Fault(
+        "sign of the coupling torque of marker 1",
+        "connectors/linear_spring_damper.py",
+        "(-_turn(config[1].arm, force) - coupling)",
+        "(-_turn(config[1].arm, force) + coupling)",
+        "laws references",
+    ),
+    Fault(
+        "arm of the other marker",
+        "connectors/linear_spring_damper.py",
+        "- _turn(arms[i], f))",
+        "- _turn(arms[0], f))",
+        "laws references jacobians",
+    ),
+    Fault(
+        "torsional energy without 1/2",
+        "connectors/rotational_spring_damper.py",
+        "else 0.5 * self.stiffness * angle**2",
+        "else self.stiffness * angle**2",
+        "laws health",
+    ),
+    Fault(
+        "softened potential with the wrong sign",
+        "connectors/connector_gravity.py",
+        "below = -1 / safe - (jnp.pi / 4",
+        "below = -1 / safe + (jnp.pi / 4",
+        "laws references",
+    ),
+    Fault(
+        "derivative of softened attraction without a factor 2",
+        "connectors/connector_gravity.py",
+        "(dsquare + 2 * below * dbelow)",
+        "(dsquare + below * dbelow)",
+        "jacobians laws contract",
+    ),
+    Fault(
+        "each pair counted twice in the energy",
+        "connectors/all_pairs_gravity.py",
+        "return 0.5 * jnp.sum(pairs",
+        "return jnp.sum(pairs",
+        "laws references health",
+    ),
+    Fault(
+        "factor on the other coordinate",
+        "connectors/coordinate_constraint.py",
+        "self.factor * q1 - q0 -",
+        "q1 - self.factor * q0 -",
+        "constraints joints",
+    ),
+    Fault(
+        "rate of a square without a factor 2",
+        "connectors/coordinate_vector_constraint.py",
+        "quadratic * (2 * q * q_t if",
+        "quadratic * (q * q_t if",
+        "constraints joints",
+    ),
+    Fault(
+        "sign of the residual of a hinge",
+        "connectors/revolute_joint_2d.py",
+        "return (config[1] - config[0])[:2]",
+        "return (config[0] - config[1])[:2]",
+        "joints constraints",
+    ),
+    Fault(
+        "load turned by the transposed matrix",
+        "connectors/loads.py",
+        "return multiply(config[0].R, vector)",
+        "return multiply(config[0].R.T, vector)",
+        "laws bodies references",
+    ),
+    Fault(
+        "weights of a monotone cubic the wrong way round",
+        "connectors/_curve.py",
+        "a, b = 2 * widths[1:] + widths[:-1], widths[1:] + 2 * widths[:-1]",
+        "b, a = 2 * widths[1:] + widths[:-1], widths[1:] + 2 * widths[:-1]",
+        "laws references piecewise",
+    ),
+    Fault(
+        "extrapolation with the slope of the other end",
+        "connectors/_curve.py",
+        "jnp.maximum(x - knots[-1], 0) * ends[1]",
+        "jnp.maximum(x - knots[-1], 0) * ends[0]",
+        "laws references",
+    ),
+    Fault(
+        "smooth function of time without the width of its interval",
+        "piecewise.py",
+        "return start + s * s * (3 - 2 * s) * rise + width * cubic",
+        "return start + s * s * (3 - 2 * s) * rise + cubic",
+        "piecewise recorded_inputs",
+    ),
+)
+
+SYSTEM = (
+    Fault(
+        "coordinates found where the velocities begin",
+        "_groups.py",
+        "return self.first_q + np.asarray(rows)",
+        "return self.first_v + np.asarray(rows)",
+        "model results shown",
+    ),
+    Fault(
+        "order of replaced rows not inverted",
+        "system.py",
+        "return Index(np.argsort(rows)).take(values)",
+        "return Index(rows).take(values)",
+        "model editing stored",
+    ),
+    Fault(
+        "measured parameters in the order of groups",
+        "_assembly.py",
+        "joined([p[field] for p in pieces])[order]",
+        "joined([p[field] for p in pieces])",
+        "model editing laws",
+    ),
+    Fault(
+        "violation of a constraint that is switched off",
+        "system.py",
+        "positions.append(local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1))",
+        "positions.append(local.each(lambda x: x.position_residual(t)).reshape(-1))",
+        "events health",
+    ),
+    Fault(
+        "energy of a spring that is switched off",
+        "system.py",
+        "jnp.sum(of_group if group.switch is None else jnp.where(local.on, of_group, 0))",
+        "jnp.sum(of_group)",
+        "events health",
+    ),
+    Fault(
+        "no acceleration of what is prescribed",
+        "_groups.py",
+        "rates = (clock, self.at(self.q, v).config_rate(), change)",
+        "rates = (0 * clock, self.at(self.q, v).config_rate(), change)",
+        "constraints joints",
+    ),
+    Fault(
+        "tied parameters from the body of marker 0",
+        "_groups.py",
+        "values = [getattr(bodies[marker], of_body)",
+        "values = [getattr(bodies[0], of_body)",
+        "laws references model",
+    ),
+)
+
+LINEAR_ALGEBRA = (
+    Fault(
+        "transposed equations solved as they are",
+        "linalg/block_sparse.py",
+        "inverses, upper, lower = (jnp.swapaxes(x, 1, 2) for x in factors)\n"
+        "        return self._swept(inverses, upper, lower, b)",
+        "return self.solve(factors, b)",
+        "linalg elimination motion_gradients",
+    ),
+    Fault(
+        "refinement of transposed equations with the matrix itself",
+        "_layout.py",
+        "return jax.linear_transpose(functools.partial(self.layout.product, self.matrix), x)(x)[0]",
+        "return self.layout.product(self.matrix, x)",
+        "redundant elimination linalg",
+    ),
+    Fault(
+        "dead centres between samples not looked for",
+        "_coupling.py",
+        "return regular & ~_turns(blocks) if equations == velocities else regular",
+        "return regular",
+        "elimination singular",
+    ),
+    Fault(
+        "velocities not brought back onto constraints",
+        "_projection.py",
+        "return Route((POSITION, VELOCITY)).follow(system, t, q, v)[0] if",
+        "return Route((POSITION,)).follow(system, t, q, v)[0] if",
+        "motion_invariants constrained_failures redundant motion_references",
+    ),
+    Fault(
+        "velocities of explicit steps not brought back",
+        "solvers/one_step.py",
+        "levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])",
+        "levels = jnp.asarray([ACCELERATION] * count + [POSITION, POSITION])",
+        "motion_invariants motion_orders",
+    ),
+    Fault(
+        "starts that violate constraints pass",
+        "_projection.py",
+        "small = jnp.finfo(v.dtype).eps ** 0.5",
+        "small = jnp.finfo(v.dtype).eps ** 0.25",
+        "constrained_failures constraints",
+    ),
+    Fault(
+        "starts corrected once",
+        "_projection.py",
+        "ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2",
+        "ROUNDS = (POSITION,) * 1 + (VELOCITY,) * 2",
+        "constrained_failures constraints",
+    ),
+    Fault(
+        "drift from constraints a hundred times larger",
+        "_travel.py",
+        "_DRIFT = 1e-4",
+        "_DRIFT = 1e-2",
+        "constrained_failures motion_problems",
+    ),
+)
+
+SOLVERS = (
+    Fault(
+        "beta of the generalized-alpha method without the square",
+        "solvers/newmark.py",
+        "0.25 * (gamma + 0.5) ** 2",
+        "0.25 * (gamma + 0.5)",
+        "motion_orders motion_references motion_problems",
+    ),
+    Fault(
+        "a term of the error of a step",
+        "solvers/newmark.py",
+        "(1 / 6 - c.beta - c.shift / 2) * change + left / 2",
+        "(1 / 6 - c.beta) * change + left / 2",
+        "motion_orders motion_problems motion_references",
+    ),
+    Fault(
+        "sign of the first drift of accelerations",
+        "solvers/newmark.py",
+        "return State(q, v, own, solver.coefficients.shift * drift,",
+        "return State(q, v, own, -solver.coefficients.shift * drift,",
+        "motion_orders motion_references",
+    ),
+    Fault(
+        "first drift held constant in derivatives",
+        "solvers/newmark.py",
+        "return State(q, v, own, solver.coefficients.shift * drift,",
+        "return State(q, v, own, solver.coefficients.shift * lax.stop_gradient(drift),",
+        "motion_gradients motion_problems",
+    ),
+    Fault(
+        "looser convergence of velocities",
+        "solvers/newmark.py",
+        "(eps**0.7 * jnp.maximum(v, h * now)",
+        "(eps**0.35 * jnp.maximum(v, h * now)",
+        "motion_invariants motion_references motion_gradients",
+    ),
+    Fault(
+        "interpolation with the wrong sign of a slope",
+        "solvers/one_step.py",
+        "s * (1 - s) * h * ((1 - s) * f0 - s * f1)",
+        "s * (1 - s) * h * ((1 - s) * f0 + s * f1)",
+        "motion_orders simulate motion_references",
+    ),
+    Fault(
+        "stages at the very ends of steps",
+        "solvers/stages.py",
+        "little = 8 * jnp.finfo",
+        "little = 0 * jnp.finfo",
+        "piecewise recorded_inputs simulate",
+    ),
+    Fault(
+        "derivative of implicit stages without the step size",
+        "solvers/stages.py",
+        "jnp.eye(y.size, dtype=y.dtype) - h * a[i, i] * jacobian",
+        "jnp.eye(y.size, dtype=y.dtype) - a[i, i] * jacobian",
+        "motion_gradients simulate",
+    ),
+)
+
+RUNS = (
+    Fault(
+        "last step not cut off",
+        "_integrate.py",
+        "h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)",
+        "h = jnp.where(k == count, jnp.asarray(rest, y0.dtype), h)",
+        "simulate motion_orders",
+    ),
+    Fault(
+        "derivative without the step of the last output",
+        "_integrate.py",
+        "[jnp.maximum(reached - 1, 0)] + 1, 0)",
+        "[jnp.maximum(reached - 1, 0)], 0)",
+        "motion_gradients simulate",
+    ),
+    Fault(
+        "steps as long as the error allows",
+        "_integrate.py",
+        "end = jnp.minimum(s.tnext, t + s.longest)",
+        "end = s.tnext",
+        "simulate motion_problems motion_gradients",
+    ),
+    Fault(
+        "default tolerances a hundred times larger",
+        "_arguments.py",
+        '"float64": (1e-8, 1e-10)',
+        '"float64": (1e-6, 1e-8)',
+        "simulate motion_references references",
+    ),
+    Fault(
+        "last state of a stored segment not computed again",
+        "_replay.py",
+        "jnp.minimum(first + count, len(trace.t))",
+        "jnp.minimum(first + count - 1, len(trace.t))",
+        "stored motion_gradients",
+    ),
+    Fault(
+        "derivatives of outputs that were not reached",
+        "_replay.py",
+        "row = jnp.where(j < trace.reached, doutput, jnp.nan)",
+        "row = doutput",
+        "simulate events constrained_failures",
+    ),
+    Fault(
+        "moments of all times counted backwards",
+        "_replay.py",
+        "at.moments.at[number].set(0))",
+        "at.moments)",
+        "events",
+    ),
+    Fault(
+        "multipliers held constant in derivatives",
+        "_simulate.py",
+        "(t, q, v, gone.path.u)",
+        "(t, q, v, jax.lax.stop_gradient(gone.path.u))",
+        "motion_gradients constraints",
+    ),
+)
+
+EVENTS = (
+    Fault(
+        "events cross zero the other way",
+        "_events.py",
+        "[1 if not callable(e.when) else e.direction for e in",
+        "[1 if not callable(e.when) else -e.direction for e in",
+        "events",
+    ),
+    Fault(
+        "state behind an event that moves not carried back",
+        "_events.py",
+        "    core = core - shift * derivative(held(moment), held(core), held(following))\n",
+        "",
+        "events",
+    ),
+    Fault(
+        "the end of a run before other events",
+        "_events.py",
+        "jnp.where(self.due, 2 - stops.astype(int), 0)",
+        "jnp.where(self.due, 1 + stops.astype(int), 0)",
+        "events",
+    ),
+    Fault(
+        "switches that are set already set again",
+        "_events.py",
+        "return more | jnp.any(_set(system) != system.on[None], axis=1)",
+        "return jnp.ones_like(more)",
+        "events",
+    ),
+)
+
+ANALYSIS = (
+    Fault(
+        "equilibria with constraints that contradict each other",
+        "statics.py",
+        "_MET = 1e-6",
+        "_MET = 1e-3",
+        "statics",
+    ),
+    Fault(
+        "constraints that are switched off count as holding",
+        "_search.py",
+        "on = True if group.switch is None else self.system.is_on(group)",
+        "on = True",
+        "statics events",
+    ),
+    Fault(
+        "any multipliers of redundant constraints at rest",
+        "statics.py",
+        "u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])",
+        "u = jnp.concatenate([u[:count], u[count:]])",
+        "redundant statics",
+    ),
+    Fault(
+        "derivative of damped eigenvalues without the damping",
+        "_eigen.py",
+        "(2 * s[:, None] * (x @ m.T) + x @ d.T), axis=-1))\n    # What is free",
+        "(2 * s[:, None] * (x @ m.T)), axis=-1))\n    # What is free",
+        "modes",
+    ),
+    Fault(
+        "left forces of constraints not conjugated",
+        "_eigen.py",
+        "(x @ g.T) * eta.conj()",
+        "(x @ g.T) * eta",
+        "modes",
+    ),
+    Fault(
+        "stiffness without the forces of constraints",
+        "_linearize.py",
+        "return _constraint_forces(system, t, moved, v, multipliers) - system.applied_forces(t, moved, v)",
+        "return -system.applied_forces(t, moved, v)",
+        "modes statics",
+    ),
+    Fault(
+        "work of moving constraints forgotten",
+        "health.py",
+        "power = v @ (here.applied_forces(t, q, v) - reaction) + rate",
+        "power = v @ here.applied_forces(t, q, v) + rate",
+        "health",
+    ),
+)
+
+IDENTIFICATION = (
+    Fault(
+        "all unknowns taken off the degrees of freedom",
+        "identification/search.py",
+        "counted - taken_up(problem, state, free)[0],",
+        "counted - len(posed.unknowns.names),",
+        "identification identification_problems",
+    ),
+    Fault(
+        "priors not counted in the degrees of freedom",
+        "identification/search.py",
+        "counted = sum(r.count for r in residuals) + int(np.sum(np.asarray(problem.prior_weight) > 0))",
+        "counted = sum(r.count for r in residuals)",
+        "identification identification_problems",
+    ),
+    Fault(
+        "factor of standard errors without the root",
+        "identification/fit.py",
+        "return float(np.sqrt(self.chi2 / self.degrees_of_freedom))",
+        "return float(self.chi2 / self.degrees_of_freedom)",
+        "uncertainty identification report",
+    ),
+    Fault(
+        "weight of an experiment without the root",
+        "identification/pose.py",
+        "np.sqrt(experiment.weight) / deviation",
+        "experiment.weight / deviation",
+        "identification identification_problems",
+    ),
+    Fault(
+        "estimated noise without what the unknowns take up",
+        "identification/noise.py",
+        "max(size(rows) / np.sqrt(share), 1e-14 * noise[n])",
+        "max(size(rows), 1e-14 * noise[n])",
+        "identification uncertainty",
+    ),
+    Fault(
+        "median of sizes divided instead of multiplied",
+        "identification/noise.py",
+        "_NORMAL = 1.4826",
+        "_NORMAL = 0.6745",
+        "identification uncertainty",
+    ),
+    Fault(
+        "priors take up samples",
+        "identification/noise.py",
+        "return kept.size, float(kept.size - from_priors)",
+        "return kept.size, float(kept.size)",
+        "identification uncertainty identification_problems",
+    ),
+    Fault(
+        "offset of tied parameters missing in the result",
+        "identification/fit.py",
+        "target.factor * self.numbers[list(target.slots[0])] + target.offset",
+        "target.factor * self.numbers[list(target.slots[0])]",
+        "identification fit_files",
+    ),
+    Fault(
+        "profile intervals a hundred times looser",
+        "identification/profile.py",
+        "abs(increase - wanted) < 1e-3 * abs(wanted)",
+        "abs(increase - wanted) < 1e-1 * abs(wanted)",
+        "identification uncertainty",
+    ),
+    Fault(
+        "normal quantile where the noise was estimated",
+        "identification/fit.py",
+        "special.stdtrit(self.degrees_of_freedom, tail) if self.posed.estimated else special.ndtri(tail)",
+        "special.ndtri(tail)",
+        "identification uncertainty",
+    ),
+    Fault(
+        "whiteness of one side",
+        "identification/uncertainty.py",
+        "float(2 * special.ndtr(",
+        "float(special.ndtr(",
+        "uncertainty identification report",
+    ),
+    Fault(
+        "upper bounds lean the wrong way",
+        "identification/levenberg_marquardt.py",
+        "((at.z >= problem.upper) & (gradient < 0))",
+        "((at.z >= problem.upper) & (gradient > 0))",
+        "levenberg_marquardt identification",
+    ),
+    Fault(
+        "samples before the shortest delay count",
+        "identification/programs.py",
+        "begun = np.asarray(self.times) - span[1] >= self.t0",
+        "begun = np.asarray(self.times) - span[0] >= self.t0",
+        "identification identification_problems",
+    ),
+    Fault(
+        "end of a window left out",
+        "identification/channels.py",
+        "kept = (times >= first) & (times <= last)",
+        "kept = (times >= first) & (times < last)",
+        "identification fit_files",
+    ),
+    Fault(
+        "outputs of pieces at times of their own",
+        "identification/pieces.py",
+        "t = begin + jnp.asarray(cuts.outputs, at.q.dtype)",
+        "t = jnp.asarray(cuts.outputs, at.q.dtype)",
+        "shooting",
+    ),
+    Fault(
+        "time steps a hundred times too long for vibrations",
+        "identification/time_scale.py",
+        "_TURN = 0.25",
+        "_TURN = 25.0",
+        "recorded_inputs identification",
+    ),
+    Fault(
+        "deviation of a prior not checked",
+        "identification/unknowns.py",
+        " or not np.all(np.isfinite(prior)) or not prior[1] > 0:",
+        " or not np.all(np.isfinite(prior)):",
+        "bad_input identification_problems",
+    ),
+    Fault(
+        "revolutions per minute without the turn",
+        "_units.py",
+        '"rpm": _TURN / 60',
+        '"rpm": 1 / 60',
+        "tables fit_files",
+    ),
+)
+
+DESIGN = (
+    Fault(
+        "mean over time by rectangles",
+        "design/objectives.py",
+        "(values[1:] + values[:-1]), axis=0) / (t[-1] - t[0])",
+        "(values[1:] + values[1:]), axis=0) / (t[-1] - t[0])",
+        "design",
+    ),
+    Fault(
+        "lower limits look at the first number",
+        "design/program.py",
+        "tops = np.argmax(entries[k], axis=1) + row * np.arange(number)",
+        "tops = np.argmax(entries[k], axis=1)",
+        "design",
+    ),
+    Fault(
+        "resumed designs do not know their upper bounds",
+        "design/store.py",
+        "numbers = (unknowns.start, unknowns.lower, unknowns.upper, unknowns.logarithmic)",
+        "numbers = (unknowns.start, unknowns.lower, unknowns.logarithmic)",
+        "design",
+    ),
+)
+
+FILES = (
+    Fault(
+        "resumed fits do not check what they belong to",
+        "identification/store.py",
+        'mine = rest["of"] == of',
+        'mine = "of" in rest',
+        "identification identify_command",
+    ),
+    Fault(
+        "row before the one with a wrong time",
+        "files/_tables.py",
+        "row {first + i + 1}: time",
+        "row {first + i}: time",
+        "tables",
+    ),
+    Fault(
+        "folders whose names begin alike",
+        "files/_reading.py",
+        "not target.is_relative_to(home)",
+        "not str(target).startswith(str(home))",
+        "files bad_files fit_files",
+    ),
+    Fault(
+        "output times lost to rounding",
+        "files/_settings.py",
+        "count = int((self.t_end - self.t_start) / self.save_dt * (1 + 1e-12))",
+        "count = int((self.t_end - self.t_start) / self.save_dt)",
+        "files commands",
+    ),
+    Fault(
+        "scale of times beside the unit of another table",
+        "files/_records.py",
+        'left_out = {"time_scale", "time_unit"} if own_scale else set()',
+        "left_out = set()",
+        "recorded_inputs fit_files",
+    ),
+    Fault(
+        "damaged programs of the cache used",
+        "_cache.py",
+        "if check == _checksum(value):",
+        "if value:",
+        "cache",
+    ),
+    Fault(
+        "tensors that belong to no body",
+        "_ranges.py",
+        "moments[..., 2] > (moments[..., 0] + moments[..., 1])",
+        "moments[..., 2] > (moments[..., 1] + moments[..., 2])",
+        "bad_input bodies",
+    ),
+)
+
+PAGES_AND_COMMANDS = (
+    Fault(
+        "attributes of pages not escaped",
+        "pages/markup.py",
+        '="{html.escape(plain(value))}"',
+        '="{plain(value)}"',
+        "report",
+    ),
+    Fault(
+        "sign of the residuals of plots",
+        "pages/samples.py",
+        "weights * (measured - predictions)",
+        "weights * (predictions - measured)",
+        "report",
+    ),
+    Fault(
+        "exit code of an early end",
+        "command/_simulate.py",
+        '(STOPPED, {"error": message}) if message else (0, {})',
+        '(0, {"error": message}) if message else (0, {})',
+        "commands",
+    ),
+    Fault(
+        "exit code of a search that belongs to another file",
+        "command/_running.py",
+        "        return FAILED_CHECK, _as_options(error)\n",
+        "        return BAD_INPUT, _as_options(error)\n",
+        "identify_command commands",
+    ),
+    Fault(
+        "numbers in JSON that are not finite",
+        "command/_running.py",
+        "return None if isinstance(value, float) and not math.isfinite(value) else value",
+        "return value",
+        "commands identify_command",
+    ),
+    Fault(
+        "missing samples counted",
+        "command/_identify.py",
+        "int(np.sum(np.isfinite(data)))",
+        "int(data.size)",
+        "identify_command fit_files",
+    ),
+)
+
+FAULTS = (
+    *BODIES,
+    *CONNECTORS,
+    *SYSTEM,
+    *LINEAR_ALGEBRA,
+    *SOLVERS,
+    *RUNS,
+    *EVENTS,
+    *ANALYSIS,
+    *IDENTIFICATION,
+    *DESIGN,
+    *FILES,
+    *PAGES_AND_COMMANDS,
+)
