@@ -6,17 +6,21 @@ suite. Results are written line by line, so that the check can be stopped, and g
 """
 
 import argparse
+import importlib
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.seeded_faults import FAULTS, Fault
@@ -25,7 +29,11 @@ ROOT = Path(__file__).parent.parent
 _LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info")
 _LONGEST = 120
 """Seconds for one test; one that hangs has noticed something too."""
+_BROKEN = 99
+"""The exit code of a run that was none."""
 _ALONE = ("-n", "0")
+_QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""About packages that were imported before pytest came."""
 _PASSED = "passed the first tests"
 _OF_FAULTS = "tests/test_seeded_faults.py"
 """Notices any of them, because it looks whether their old texts are there."""
@@ -52,24 +60,48 @@ def copied(faults: Iterable[Fault]) -> Iterator[Path]:
 
 def tested(tree: Path, tests: Iterable[str], *options: str) -> list[str]:
     """The tests that fail in a tree."""
-    options = ("-q", "--no-header", "--tb=no", f"--timeout={_LONGEST}", *options)
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    run = subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True, text=True, check=False)
-    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", run.stdout, re.MULTILINE)
+    options = ("-q", "--no-header", "--tb=no", f"--timeout={_LONGEST}", *_QUIET, *options)
+    with tempfile.TemporaryFile("w+") as said:
+        # A copy of this process has imported already what all tests need, which takes longer than many of them.
+        child = os.fork()
+        if child == 0:
+            _test_here(tree, [*options, *tests], said.fileno())
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said.seek(0)
+        output = said.read()
+    failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", output, re.MULTILINE)
     # Where not even pytest starts, that was noticed too.
-    return failed if failed or run.returncode == 0 else [f"pytest ended with {run.returncode}"]
+    if status == _BROKEN:
+        raise SystemExit(f"the tests could not be run: {output}")
+    return failed if failed or status == 0 else [f"pytest ended with {status}"]
 
 
-def _environment(tree: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+def _test_here(tree: Path, arguments: list[str], output: int) -> NoReturn:
+    """Becomes a run of pytest in a tree."""
+    code = _BROKEN
+    try:
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.chdir(tree)
+        os.environ |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        sys.dont_write_bytecode, sys.path[0] = True, str(tree)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+            del sys.modules[name]
+        code = int(pytest.main(arguments))
+        loaded = sys.modules.get("difmbs")
+        if loaded is not None and not Path(str(loaded.__file__)).is_relative_to(tree.resolve()):
+            print(f"ERROR the tests ran with {loaded.__file__}")
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
-def check_import(tree: Path) -> None:
-    """Refuses to go on if the tests would run with an installed difmbs instead of the copy."""
-    command = [sys.executable, "-c", "import difmbs; print(difmbs.__file__)"]
-    found = subprocess.run(command, cwd=tree, env=_environment(tree), capture_output=True, text=True, check=True)
-    if not Path(found.stdout.strip()).is_relative_to(tree.resolve()):
-        raise SystemExit(f"the tests would run with {found.stdout.strip()}, not with the copy in {tree}")
+def import_all() -> None:
+    for name in ("diffrax", "hypothesis.strategies", "matplotlib.figure", "optax", "scipy.optimize", "scipy.stats"):
+        importlib.import_module(name)
 
 
 def files_of(fault: Fault) -> list[str]:
@@ -101,7 +133,6 @@ def check_unchanged(results: Results, file: str) -> None:
         return
     begun = time.perf_counter()
     with copied([]) as tree:
-        check_import(tree)
         failed = tested(tree, [file], *_ALONE)
     if failed:
         raise SystemExit(f"without any fault there fails {', '.join(failed)}")
@@ -150,6 +181,7 @@ def main() -> None:
     chosen = [f for f in FAULTS if given.only is None or any(part in f.name for part in given.only)]
     for fault in chosen:
         mutated(fault)
+    import_all()
     results = Results(given.results, given.resume)
     for fault in chosen:
         if fault.name not in results.known:
