@@ -2,7 +2,7 @@
 
 import pytest
 
-from .mutation_check import files_of, mutated
+from .mutation_check import first_tests, mutated
 from .seeded_faults import FAULTS
 
 
@@ -11,8 +11,10 @@ def test_a_fault_has_one_place_and_tests_that_exist(fault, pytestconfig):
     changed = mutated(fault)
     compile(changed, fault.file, "exec")
     assert fault.new != fault.old
-    assert files_of(fault)
-    assert all((pytestconfig.rootpath / file).is_file() for file in files_of(fault))
+    assert first_tests(fault)
+    for test in first_tests(fault):
+        file, _, name = test.partition("::")
+        assert f"def {name}" in (pytestconfig.rootpath / file).read_text()
 
 
 def test_names_of_faults_differ():
