@@ -48,6 +48,15 @@ def test_what_settles_meets_constraints_on_both_levels(build):
         assert velocity.max() <= 1e-14 * jnp.abs(v).max()
 
 
+@pytest.mark.parametrize("level", [0, 1], ids=["positions", "velocities"])
+def test_long_steps_are_solved_to_rounding(level):
+    """On the level that the method holds, after steps that take three to four iterations."""
+    solver, system = (mbs.GeneralizedAlpha(), mbs.TrapezoidalIndex2())[level], models.rods(3)
+    solution = mbs.simulate(system, t1=1.0, dt=2e-2, solver=solver, saveat=2e-2 * np.arange(1, 51))
+    assert solution.stats["iterations"] > 120
+    assert violations(system, solution)[level].max() <= 1e-9
+
+
 def test_a_chain_of_ten_keeps_its_energy_for_10_s():
     system = models.rods(10)
     solution = mbs.simulate(system, t1=10.0, solver=diffrax.Dopri8(), rtol=1e-10, atol=1e-10)

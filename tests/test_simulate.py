@@ -249,6 +249,18 @@ def test_the_last_step_is_cut_off_at_the_end():
     assert not on_grid
 
 
+@pytest.mark.parametrize("solver", [mbs.RungeKutta4(), mbs.GeneralizedAlpha()])
+@pytest.mark.parametrize("between", [[], [0.45]], ids=["end alone", "inside of a step, too"])
+def test_a_run_ends_where_it_was_asked_to_whatever_the_size_of_its_steps(solver, between):
+    """Under a constant force both methods are exact, also between steps: only their lengths can be wrong."""
+    model = mbs.Model(gravity=(-2.0, 0, 0))
+    model.add("mass", mbs.Mass1D(1.0), position=0.5, velocity=3.0)
+    t = np.array([*between, 1.0])
+    solution = mbs.simulate(model.assemble(), t1=1.0, dt=0.3, saveat=t, solver=solver)
+    np.testing.assert_allclose(solution.q[:, 0], 0.5 + 3 * t - t**2, rtol=1e-13)
+    np.testing.assert_allclose(solution.v[:, 0], 3 - 2 * t, rtol=1e-13)
+
+
 def test_solutions_are_pytrees_that_leave_jit():
     solution = jax.jit(lambda k: mbs.simulate(SYSTEM, t1=0.1, dt=1e-2, params={"spring": {"stiffness": k}}))(
         jnp.full(3, 50.0)
