@@ -48,6 +48,16 @@ def test_what_settles_meets_constraints_on_both_levels(build):
         assert velocity.max() <= 1e-14 * jnp.abs(v).max()
 
 
+def test_starts_far_off_are_brought_onto_constraints():
+    """A linkage whose rocker was turned by 0.2 rad: no single correction does that."""
+    system = models.four_bar()
+    turned = {"rocker": {"angle": system.params()["rocker"]["angle"] + 0.2}}
+    start = mbs.simulate(system, t1=1e-3, dt=1e-3, saveat=[0.0], params=turned)
+    assert start.stats["start_moved"] > 0.05
+    for violation in violations_of(system, 0.0, start.q[0], start.v[0]):
+        assert violation.max() <= 1e-14 * jnp.abs(start.v[0]).max()
+
+
 @pytest.mark.parametrize("level", [0, 1], ids=["positions", "velocities"])
 def test_long_steps_are_solved_to_rounding(level):
     """On the level that the method holds, after steps that take three to four iterations."""
