@@ -72,7 +72,7 @@ def tested(tree: Path, tests: Iterable[str], *options: str) -> list[str]:
         output = said.read()
     failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", output, re.MULTILINE)
     # Where not even pytest starts, that was noticed too.
-    if status == _BROKEN:
+    if status in (_BROKEN, int(pytest.ExitCode.NO_TESTS_COLLECTED)):
         raise SystemExit(f"the tests could not be run: {output}")
     return failed if failed or status == 0 else [f"pytest ended with {status}"]
 
