@@ -612,7 +612,7 @@ IDENTIFICATION = (
         "identification/pieces.py",
         "t = begin + jnp.asarray(cuts.outputs, at.q.dtype)",
         "t = jnp.asarray(cuts.outputs, at.q.dtype)",
-        "shooting::test_outputs_that_know_the_time_do_so_in_later_segments_too",
+        "shooting::test_outputs_know_what_time_it_is_in_a_later_segment",
     ),
     Fault(
         "time steps a hundred times too long for vibrations",
