@@ -1,4 +1,4 @@
-"""`python -m tests.random_mechanisms 0 50`: yards 0 to 49, of 8 mechanisms with 6 sets of numbers each."""
+"""`python -m tests.random_mechanisms 0 50`: yards 0 to 49, of up to 50 mechanisms with 5 sets of numbers each."""
 
 import argparse
 import json
