@@ -105,7 +105,7 @@ class AbstractOneStep(eqx.Module):
     def between(self, t: Any, h: Any, y: Any, end: Any, dense: Any, output: Any) -> Any:
         """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
-        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, inside))
+        return _start_end_or(inside, t, h, y, end, output)
 
     def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
         """The same from the result of the step."""
@@ -354,7 +354,17 @@ class Implicit(AbstractOneStep):
         y0, y1, f0, f1 = dense
         s = (output - t) / jnp.where(h > 0, h, 1)
         cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)
-        return jnp.where(output <= t, y, jnp.where(output >= t + h, end, cubic))
+        return _start_end_or(cubic, t, h, y, end, output)
+
+
+def _start_end_or(inside: Any, t: Any, h: Any, y: Any, end: Any, output: Any) -> Any:
+    """The state at an output: that at the start or the end of the step, where it is there but for rounding.
+
+    A run and its derivative may round the ends of steps in different ways, and before its correction the interpolated
+    state at the end is not the one that is on the constraints: both must take the same.
+    """
+    little = 4 * jnp.finfo(y.dtype).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
+    return jnp.where(output <= t + little, y, jnp.where(output >= t + h - little, end, inside))
 
 
 def one_step(solver: diffrax.AbstractSolver, rtol: float, dt: float | None, varying: bool) -> AbstractOneStep:
