@@ -92,6 +92,15 @@ def test_kinetic_energy_of_a_body_is_that_of_its_particles(name):
     np.testing.assert_allclose(body.kinetic_energy(q, v), energy, rtol=1e-12)
 
 
+def test_the_coordinate_of_a_slider_is_the_distance_moved_however_long_its_axis_is():
+    body, q, v = state("Mass1D")
+    assert abs(np.linalg.norm(body.axis) - 1) > 1
+    point = jnp.array([0.2, -0.1, 0.4])
+    moved, velocity = body.point(q, point) - body.point(0 * q, point), velocity_of(body, q, v, point)
+    np.testing.assert_allclose(jnp.linalg.norm(moved), abs(q[0]), rtol=1e-14)
+    np.testing.assert_allclose(body.kinetic_energy(q, v), 0.5 * body.mass * jnp.sum(velocity**2), rtol=1e-14)
+
+
 def rotation_forms():
     from scipy.spatial.transform import Rotation
 

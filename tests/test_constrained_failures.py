@@ -225,6 +225,16 @@ def test_starts_that_cannot_be_are_refused_by_name():
     assert caught.value.status == "inconsistent_start"
 
 
+@pytest.mark.parametrize(("apart", "possible"), [(1e-9, True), (1e-6, False)])
+def test_starts_are_met_to_more_than_single_precision(apart, possible):
+    """Two rods between the same points: in the middle each is off by half of what their lengths differ by."""
+    model = mbs.Model()
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.6, 0.8))
+    model.add("rods", mbs.DistanceConstraint([1.0, 1.0 + apart]), between=(model.ground, bob))
+    run = mbs.simulate(model.assemble(redundant="min_norm"), t1=0.1, dt=0.1, throw=False)
+    assert (run.status == "inconsistent_start") != possible
+
+
 def test_a_start_that_cannot_be_harms_no_other_member_of_a_batch():
     system = pendulum()
     run = lambda length: mbs.simulate(system, t1=0.1, dt=0.01, params={"rod": {"distance": length}}, throw=False)

@@ -186,6 +186,17 @@ def test_limits_on_vectors_hold_for_each_entry():
     assert "0 (at least 0.5 and at most 5, which it does not meet)" in str(design)
 
 
+@pytest.mark.parametrize("kind", [mbs.Final, mbs.Maximum])
+def test_lower_limits_hold_for_entries_behind_the_first(kind):
+    """A free mass moves along y from -2 m on, at 1 m/s for 2 s; along x and z it rests at 0."""
+    model = mbs.Model()
+    model.add("free", mbs.MassPoint(1.0), position=(0, -2, 0), velocity=(0, 1, 0))
+    limit, unknown = mbs.Limit(kind("free.position"), lower=-1.0), {"free.position[1]": mbs.Interval(-2.0, -9.0, 0.0)}
+    options = dict(t1=2.0, dt=0.1, limits=[limit], progress=False)
+    design = mbs.optimize(model.assemble(), mbs.Final("free.position.y"), unknown, **options)
+    assert design.values["free.position[1]"] == pytest.approx(-3.0, abs=1e-6)
+
+
 def test_an_objective_that_is_zero_at_the_start():
     """x0 + t is 0 after 2 s for x0 = -2, but for rounding; x0 + 2 is exactly 0."""
     for objective in (mbs.Final("place"), lambda solution: solution["place"][0] + 2):
@@ -285,6 +296,8 @@ def test_tasks_that_differ_in_anything_are_told_apart():
     functions += [lambda s: s["x"][0], lambda s: s["x"][1], lambda s: jnp.sin(s["x"][0]), lambda s: jnp.cos(s["x"][0])]
     found = [of(quantity) for quantity in (mbs.Final("x"), *quantities, *functions)]
     found += [of(mbs.Final("x"), times) for times in (TIMES**2 / 2, TIMES[1:])]
+    ranges = [(1.5, 0.1, 100.0), (1.0, 0.2, 100.0), (1.0, 0.1, 200.0)]
+    found += [of(mbs.Final("x"), unknowns={"spring.damping": mbs.Interval(*x)}) for x in ranges]
     assert len(set(found)) == len(found)
     assert of(scaled(2.0)) == of(scaled(2.0))
 

@@ -190,3 +190,16 @@ def test_trees_are_carried_from_their_tips_and_loops_wait():
     found = plan_elimination([1, 2], [PlannedConstraint((0, 1), (), 1), PlannedConstraint((1,), (1,), 1)])
     assert np.all(found.waits)
     assert plan_elimination([6], [PlannedConstraint((0,), (0,), 1)] * 5).nodes.tolist() == [0, 1, 1, 1, 1]
+
+
+def test_a_crank_does_not_carry_its_rod_wherever_it_starts():
+    """At a dead centre it could not hold it. That lies between the configurations that are looked at, and these differ
+    with the start."""
+    for angle in np.linspace(0.2, 3.0, 40):
+        model = mbs.Model()
+        slider = model.add("slider", mbs.Mass1D(1.0), position=0.3 * np.cos(angle) + 0.9)
+        crank = model.add("crank", mbs.RotationalMass1D(1.0), angle=angle)
+        model.add("rod", mbs.DistanceConstraint(1.0), between=(crank.at(0.3, 0, 0), slider))
+        (coupling,) = model.assemble().structure.couplings
+        # The nodes of bodies are numbered as they were added; what waits for both of them may be anywhere.
+        assert coupling.nodes.rows[0] == 0 or coupling.waits.rows[0]

@@ -305,6 +305,41 @@ def test_a_joint_that_is_switched_on_far_from_where_it_is_met(run):
     np.testing.assert_allclose(solution["joint.displacement"][:, :2], 0, atol=1e-9)
 
 
+@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev])
+def test_of_an_event_that_happens_again_and_again_the_last_moment_counts(derivative):
+    """A ball falls from a height h and bounces without loss at t = sqrt(2 h / g), three times that, five times that."""
+    model = mbs.Model(gravity=(-2.0, 0, 0))
+    model.add("ball", mbs.Mass1D(1.0), position=1.0)
+    bounce = mbs.Event(lambda t, o: o["ball.position"][0], direction=-1, jump=lambda t, q, v: (q, -v))
+    model.add("bounce", bounce)
+    system = model.assemble()
+
+    def last(height):
+        run = mbs.simulate(system, t1=6.0, saveat=[6.0], params={"ball": {"position": height}}, **RUNS["fixed"])
+        return run.events["bounce"]
+
+    np.testing.assert_allclose(last(1.0), 5.0, rtol=1e-12)
+    np.testing.assert_allclose(derivative(last)(1.0), 2.5, rtol=1e-11)
+
+
+@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize("law", [mbs.SpringDamper(0.3, 50.0), mbs.AllPairsGravity(2.0)], ids=["force", "field"])
+def test_forces_and_energy_are_switched_together(law, on):
+    """What is left of the force is minus the slope of what is left of the energy, and there are weights beside."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    a = model.add("a", mbs.MassPoint(1.0), position=(0.1, 0.2, 0.3))
+    b = model.add("b", mbs.MassPoint(2.0), position=(1.0, -0.5, 0.7))
+    where = dict(on=[a, b]) if isinstance(law, mbs.AllPairsGravity) else dict(between=(a, b))
+    model.add("law", law, **where)
+    model.add("switch", mbs.Event(1.0, switch={"law": False}))
+    system = model.assemble().switched(jnp.asarray([on]))
+    q, v = system.initial_state()
+    energy, slope = jax.value_and_grad(lambda q: system.potential_energy(0.0, q))(q)
+    np.testing.assert_allclose(system.applied_forces(0.0, q, v), -slope, rtol=1e-13)
+    weights = 9.81 * (1.0 * 0.2 - 2.0 * 0.5)
+    assert (abs(energy - weights) < 1e-12) != on
+
+
 def test_derivatives_of_what_an_event_left_and_of_what_it_did_not():
     model = mbs.Model(gravity=(0, -9.81, 0))
     bob = model.add("bob", mbs.MassPoint2D(mass=1.0), position=(1.0, 0.0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
-from difmbs.files import read_model
+from difmbs.files.model_files import read_model
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

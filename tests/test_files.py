@@ -106,6 +106,15 @@ def test_what_a_file_says(file):
     assert solution["pull"][-1] == 0
 
 
+@pytest.mark.parametrize("save_dt", [0.1, 0.01, 1 / 3])
+def test_the_end_is_an_output_if_a_whole_number_of_steps_leads_there(save_dt):
+    """Also where their quotient is rounded down, as that of 0.3 and 0.1 is."""
+    for count in range(1, 101):
+        times = mbs.SimulationSettings(t_end=count * save_dt, save_dt=save_dt).arguments()["saveat"]
+        np.testing.assert_allclose(times, np.arange(count + 1) * save_dt, rtol=1e-14)
+    assert 0.3 / 0.1 < 3
+
+
 def test_the_model_of_the_documentation(file):
     page = (Path(__file__).parent.parent / "docs" / "files.md").read_text()
     text, *_ = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)

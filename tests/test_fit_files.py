@@ -241,8 +241,10 @@ def test_times_in_milliseconds(folder):
         '"force", scale = 2', '"push", file = "push.csv", time = "ms"'
     )
     own = text.replace('time = "ms"', 'time = "s", time_scale = 1')
+    # A unit of its own takes the place of the scale of the experiment, too.
+    by_unit = text.replace('time = "ms"', 'time = "s", time_unit = "s"')
     run = "time,x_mm,y,force\n0,1,0,5\n100,,0,6\n200,3,0,7\n"
-    for changed in (text, own):
+    for changed in (text, own, by_unit):
         fit = mbs.load_fit(folder(fit_toml=changed, run_csv=run, push_csv=pushes) / "fit.toml")
         np.testing.assert_allclose(fit.experiments[0].times, [0, 0.1, 0.2])
         np.testing.assert_allclose(fit.experiments[0].inputs["drive.load"].times, [0, 0.5])

@@ -66,6 +66,19 @@ def test_a_prescribed_motion_through_points_strikes_and_works():
     assert balances[0] > 3 * balances[1] > 9 * balances[2]
 
 
+def test_constraints_that_move_do_work_that_is_accounted_for():
+    """A crank that shakes a mass on a spring puts energy into it, through the constraint alone."""
+    model = mbs.Model()
+    crank = model.add("crank", mbs.Mass1D(0.5))
+    mass = model.add("mass", mbs.Mass1D(2.0), position=1.0)
+    model.add("spring", mbs.SpringDamper(1.0, 50.0), between=(crank, mass))
+    shaken = mbs.CoordinateConstraint(offset=lambda t: 0.1 * jnp.sin(4 * t))
+    model.add("shaken", shaken, between=(model.ground, crank.coordinate(0)))
+    health = mbs.check(mbs.simulate(model.assemble(), t1=1.0, saveat=TIMES, rtol=1e-10, atol=1e-12))
+    assert np.abs(health.work).max() > 0.1
+    assert health.balance < 1e-6
+
+
 def test_sick_motions_are_found_sick():
     # The energy of large steps, and velocities that index 3 leaves off the constraints.
     coarse = mbs.check(mbs.simulate(SYSTEM, t1=1.0, dt=0.02, saveat=TIMES[::4], solver=mbs.GeneralizedAlpha(0.2)))

@@ -101,6 +101,23 @@ def test_bounds_hold_and_are_named():
     assert "at its lower bound" in str(fit)
 
 
+@pytest.mark.parametrize("start", [1.0, 4.0], ids=["lower", "upper"])
+def test_an_unknown_that_starts_at_a_bound_leaves_it_for_a_better_place(start):
+    fit = identify(experiment(), unknowns(*TRUTH.values()) | {"mass.mass": mbs.Interval(start, 1.0, 4.0)})
+    assert fit.at_bounds == {}
+    assert fit.values["spring.stiffness"] / fit.values["mass.mass"] == pytest.approx(2500.0, rel=1e-6)
+
+
+def test_what_tells_something_is_counted_and_what_follows_from_it_is_taken_off():
+    """Degrees of freedom: samples and priors, less the combinations of unknowns that they determine."""
+    samples = TIMES.size
+    assert identify(experiment(noisy()), unknowns()).degrees_of_freedom == samples - 3
+    prior = {"mass.mass": mbs.Positive(1.7, prior=(1.7, 0.1))}
+    assert identify(experiment(noisy()), unknowns() | prior).degrees_of_freedom == samples + 1 - 3
+    held = {"mass.mass": mbs.Interval(2.5, 2.0, 4.0)}
+    assert identify(experiment(noisy()), unknowns() | held).degrees_of_freedom == samples - 2
+
+
 def test_priors_pull():
     # So sure of the mass beforehand that it does not move.
     fit = identify(experiment(noisy()), unknowns() | {"mass.mass": mbs.Positive(1.7, prior=(1.7, 1e-9))})
@@ -120,6 +137,19 @@ def test_ties_and_fixed_values():
     assert fit.params["load"]["load"] == pytest.approx(80.0)
     assert fit.params["mass"]["mass"] == 1.6
     assert fit.system.params()["spring"]["stiffness"] == pytest.approx(4000.0)
+
+
+def test_the_system_of_a_fit_moves_as_the_fit_predicts():
+    given = {
+        "spring.stiffness": mbs.Positive(3000.0),
+        "load.load": mbs.Tied("spring.stiffness", factor=0.0175, offset=10.0),
+        "mass.mass": mbs.Fixed(1.6),
+    }
+    fit = identify(experiment(noisy()), given)
+    alone = mbs.simulate(fit.system, t1=1.0, dt=DT, saveat=TIMES)["u"]
+    np.testing.assert_allclose(alone, fit.predicted[0]["u"], atol=1e-12)
+    again = mbs.simulate(oscillator(), t1=1.0, dt=DT, saveat=TIMES, params=fit.params)["u"]
+    np.testing.assert_allclose(again, alone, atol=1e-12)
 
 
 def test_several_experiments_with_shared_and_own_unknowns():
@@ -379,6 +409,12 @@ def test_outliers_are_not_taken_for_noise():
     fit = identify(experiment(data, noise=None), unknowns(*TRUTH.values()), loss="huber")
     assert fit.noise["u"] == pytest.approx(NOISE, rel=0.5)
     assert fit.values["spring.stiffness"] == pytest.approx(4000.0, rel=3e-3)
+
+
+def test_without_outliers_robust_losses_find_the_same_noise():
+    """A median tells the deviation of 101 normal numbers to some 12 %."""
+    fit = identify(experiment(noisy(), noise=None), unknowns(*TRUTH.values()), loss="huber")
+    assert fit.noise["u"] == pytest.approx(NOISE, rel=0.3)
 
 
 def test_an_early_end_knows_the_noise_too():

@@ -1,6 +1,7 @@
 """From builder to system: names, groups, parameters, ties, and elements that users make themselves."""
 
 import copy
+import itertools
 import pickle
 
 import equinox as eqx
@@ -64,6 +65,33 @@ def test_every_parameter_can_be_replaced_alone():
             others[name].pop(field)
             assert all(jax.tree.leaves(others)), (name, field)
     assert all(jax.tree.leaves(jax.tree.map(np.array_equal, system.with_params(changed).params(), changed)))
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations("abc")], ids="".join)
+def test_each_name_keeps_its_parameters_whichever_was_added_first(order):
+    model = mbs.Model()
+    for name in order:
+        model.add(name, mbs.MassPoint(1.0))
+    masses = {"a": 2.0, "b": 3.0, "c": 5.0}
+    changed = model.assemble().with_params({name: {"mass": mass} for name, mass in masses.items()})
+    assert {name: float(changed.params()[name]["mass"]) for name in masses} == masses
+
+
+def test_coordinates_by_name_are_those_of_the_body():
+    """Of classes with more coordinates than velocity coordinates, too, whichever comes first."""
+    model = mbs.Model()
+    for i in range(2):
+        model.add(f"turning{i}", mbs.RigidBody(1.0, np.eye(3)), position=(i, 2, 3), velocity=(i, -2, -3))
+    model.add("masses", mbs.MassPoint([1.0, 2.0]), position=[(4, 5, 6), (7, 8, 9)], velocity=[(4, 0, 6), (7, 0, 9)])
+    model.add("flat", mbs.RigidBody2D(1.0, 1.0), position=(10, 11), angle=0.5, velocity=(12, 13), angular_velocity=0.7)
+    system = model.assemble()
+    q, v = (np.asarray(x) for x in system.initial_state())
+    np.testing.assert_array_equal(q[system.coordinates("turning1")], [1, 2, 3, 1, 0, 0, 0])
+    np.testing.assert_array_equal(v[system.velocities("turning1")], [1, -2, -3, 0, 0, 0])
+    np.testing.assert_array_equal(q[system.coordinates("masses")], [(4, 5, 6), (7, 8, 9)])
+    np.testing.assert_array_equal(v[system.velocities("masses")], [(4, 0, 6), (7, 0, 9)])
+    np.testing.assert_array_equal(q[system.coordinates("flat")], [10, 11, 0.5])
+    np.testing.assert_array_equal(v[system.velocities("flat")], [12, 13, 0.7])
 
 
 def test_a_shared_number_counts_for_all_its_instances():

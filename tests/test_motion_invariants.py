@@ -4,8 +4,11 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import difmbs as mbs
+from difmbs.dynamics.projection import onto_constraints, settle
+from difmbs.dynamics.projection import violations as violations_of
 from difmbs.simulation.simulate import method_of
 from difmbs.solvers.solver_steps import step_of
 
@@ -30,6 +33,38 @@ def test_constraints_are_met_over_1e5_steps():
         # No growth: the slope over four decades of steps. Outputs may meet a constraint exactly.
         rounded = np.log(np.maximum(violation, np.finfo(float).eps))
         assert np.polyfit(np.log(solution.t), rounded, 1)[0] <= 0.1
+
+
+@pytest.mark.parametrize("build", [models.four_bar, models.top])
+def test_what_settles_meets_constraints_on_both_levels(build):
+    """Of positions that violate them by about e what is left is of second order, of velocities, linear, nothing."""
+    system, rng = build(), np.random.default_rng(0)
+    q, v = onto_constraints(system, 0.0, *system.initial_state())
+    dq, dv = jnp.asarray(rng.normal(size=(2, v.size)))
+    for e in (1e-3, 1e-4):
+        settled = settle(system, 0.0, system.retract(q, e * dq), v + e * dv)
+        position, velocity = violations_of(system, 0.0, *settled)
+        assert position.max() <= e**2
+        assert velocity.max() <= 1e-14 * jnp.abs(v).max()
+
+
+def test_starts_far_off_are_brought_onto_constraints():
+    """A linkage whose rocker was turned by 0.2 rad: no single correction does that."""
+    system = models.four_bar()
+    turned = {"rocker": {"angle": system.params()["rocker"]["angle"] + 0.2}}
+    start = mbs.simulate(system, t1=1e-3, dt=1e-3, saveat=[0.0], params=turned)
+    assert start.stats["start_moved"] > 0.05
+    for violation in violations_of(system, 0.0, start.q[0], start.v[0]):
+        assert violation.max() <= 1e-14 * jnp.abs(start.v[0]).max()
+
+
+@pytest.mark.parametrize("level", [0, 1], ids=["positions", "velocities"])
+def test_long_steps_are_solved_to_rounding(level):
+    """On the level that the method holds, after steps that take three to four iterations."""
+    solver, system = (mbs.GeneralizedAlpha(), mbs.TrapezoidalIndex2())[level], models.rods(3)
+    solution = mbs.simulate(system, t1=1.0, dt=2e-2, solver=solver, saveat=2e-2 * np.arange(1, 51))
+    assert solution.stats["iterations"] > 120
+    assert violations(system, solution)[level].max() <= 1e-9
 
 
 def test_a_chain_of_ten_keeps_its_energy_for_10_s():

@@ -104,3 +104,20 @@ def test_the_first_step_knows_how_the_acceleration_changes(radius):
         return np.abs(coarse - fine).max()
 
     assert off(4e-3) / off(2e-3) == pytest.approx(8, rel=0.1)
+
+
+@pytest.mark.parametrize("method", ["generalized-alpha", "generalized-alpha, 0.5", "trapezoidal"])
+def test_the_error_of_a_step_is_how_far_it_is_off(method):
+    """Its leading term, in positions; the root mean square over the whole state is as large as that over positions."""
+    model = mbs.Model(gravity=(0.0, -9.81, 0.0))
+    bob = model.add("bob", mbs.MassPoint2D(1.3), position=(0.8, 0.1), velocity=(0.4, -0.7))
+    model.add("spring", mbs.SpringDamper(0.7, 30.0, 0.5), between=(model.ground, bob))
+    system, h = model.assemble(), 1e-3
+    step = one_step(METHODS[method], 1e-8, h, False)
+    y = step.start(system, 0.0, *step.route().follow(system, 0.0, *system.initial_state()))
+    found = step.step(system, 0.0, h, y, step.begin(system, 0.0, h, y))
+    exact = mbs.simulate(system, t1=h, dt=h / 100, saveat=[h]).q[0]
+    estimate, off = found.error[:2] / np.sqrt(y.size / 2), found.end[:2] - exact
+    assert not np.any(found.error[2:])
+    # The next term is smaller by h times a rate of some 10 / s.
+    np.testing.assert_allclose(np.abs(estimate), np.abs(off), rtol=0.05)

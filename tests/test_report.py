@@ -14,6 +14,7 @@ from matplotlib.image import imread
 import difmbs as mbs
 from difmbs.core.formatting import measured, short
 from difmbs.reports.drawing import Drawing, chosen
+from difmbs.reports.markup import cell
 from difmbs.reports.samples import fitted_samples
 from difmbs.reports.time_series import autocorrelation, series
 from difmbs.reports.unknowns_section import correlation
@@ -267,6 +268,29 @@ def test_hostile_names_stay_text(folder):
     assert '"><svg onload=x>: mass.velocity' in page.said
     assert "\x07" not in page.text
     assert "\u202e" not in page.text
+
+
+def test_residuals_are_data_less_fit_in_standard_deviations(plain):
+    (samples,) = fitted_samples(plain)
+    np.testing.assert_allclose(samples.residuals[:, 0], (noisy() - plain.predicted[0]["u"]) / NOISE, atol=1e-9)
+    assert np.abs(samples.residuals).max() > 1
+
+
+@pytest.mark.parametrize("text", ['"><svg onload=x>', "a & b &lt; c", 'it\'s "so"', "</td><td>"])
+def test_texts_and_attributes_come_back_as_they_were(text):
+    read = []
+
+    class Reader(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            read.append((tag, dict(attrs)))
+
+        def handle_data(self, data):
+            read.append(data)
+
+    reader = Reader()
+    reader.feed(cell(text, full=text))
+    reader.close()
+    assert read == [("td", {"title": text}), text]
 
 
 def test_undetermined_unknowns_are_marked(folder):

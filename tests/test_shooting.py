@@ -214,15 +214,26 @@ def second_piece(system, start):
     record = mbs.Experiment(np.linspace(0, 2, 5), {"mass.position.x": np.zeros(5)})
     setup = checked_setup(system, record, {"mass.mass": mbs.Positive(1.0)}, None, None, 1e-6, 1e-8, 4096, segments=2)
     program, cuts = setup.groups[0].program, setup.cuts[0]
-    return run_piece(program, cuts, system, cuts.begins[1], SegmentState(*start))[1]
+    return run_piece(program, cuts, system, cuts.begins[1], SegmentState(*start))[1:]
 
 
 def test_a_short_pulse_after_rest_is_not_missed_in_a_later_segment():
     model = mbs.Model()
     mass = model.add("mass", mbs.Mass1D(1.0))
     model.add("push", mbs.CoordinateLoad(mbs.Piecewise((1.5, 1.501, 1.502), (0, 50.0, 0))), on=mass.coordinate(0))
-    end = second_piece(model.assemble(), (jnp.zeros(1), jnp.zeros(1)))
+    end, _ = second_piece(model.assemble(), (jnp.zeros(1), jnp.zeros(1)))
     np.testing.assert_allclose(end.v[-1], [0.05], rtol=1e-5)
+
+
+def test_outputs_know_what_time_it_is_in_a_later_segment():
+    """The second one of 2 s begins at 1 s."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0))
+    model.add("push", mbs.CoordinateLoad(lambda t: 3 * t), on=mass.coordinate(0))
+    model.sense("drifting", lambda t, outputs: outputs["mass.position"][0] + t)
+    states, read = second_piece(model.assemble(), (jnp.zeros(1), jnp.zeros(1)))
+    np.testing.assert_allclose(read("push.load")[-1], 6.0, rtol=1e-12)
+    np.testing.assert_allclose(read("drifting")[-1], states.q[-1, 0] + 2.0, rtol=1e-12)
 
 
 def test_a_disturbance_of_what_rests_vibrates_in_a_later_segment():
@@ -230,7 +241,7 @@ def test_a_disturbance_of_what_rests_vibrates_in_a_later_segment():
     mass = model.add("mass", mbs.Mass1D(1.0))
     model.add("spring", mbs.SpringDamper(1.0, 400.0), between=(model.ground.at(-1, 0, 0), mass))
     system = model.assemble()
-    moved = jax.jacfwd(lambda v: second_piece(system, (jnp.zeros(1), v)).q[-1])(jnp.zeros(1))
+    moved = jax.jacfwd(lambda v: second_piece(system, (jnp.zeros(1), v))[0].q[-1])(jnp.zeros(1))
     np.testing.assert_allclose(moved, [[np.sin(20.0) / 20.0]], atol=0.02 / 20.0)
 
 

@@ -166,6 +166,15 @@ def test_order_of_convergence(solver, order):
     assert abs(slope - order) <= 0.2
 
 
+def test_without_tolerances_seven_digits_are_right():
+    """Three periods of an oscillator, whose closed form is known."""
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.0), position=1.0)
+    model.add("spring", mbs.SpringDamper(0.0, 100.0), between=(model.ground.at(0, 0, 0), mass))
+    solution = mbs.simulate(model.assemble(), t1=2.0)
+    assert np.abs(solution.q[:, 0] - np.cos(10 * solution.t)).max() <= 1e-7
+
+
 def test_outputs_lie_where_they_were_asked_for():
     fine = mbs.simulate(SYSTEM, t1=0.5, rtol=1e-11, atol=1e-12, saveat=[0.0, 0.1234, 0.3, 0.5])
     for run in (dict(dt=2e-3), dict(dt=1.9e-3), dict(rtol=1e-9)):
@@ -249,6 +258,18 @@ def test_the_last_step_is_cut_off_at_the_end():
     assert not on_grid
 
 
+@pytest.mark.parametrize("solver", [mbs.RungeKutta4(), mbs.GeneralizedAlpha()])
+@pytest.mark.parametrize("between", [[], [0.45]], ids=["end alone", "inside of a step, too"])
+def test_a_run_ends_where_it_was_asked_to_whatever_the_size_of_its_steps(solver, between):
+    """Under a constant force both methods are exact, also between steps: only their lengths can be wrong."""
+    model = mbs.Model(gravity=(-2.0, 0, 0))
+    model.add("mass", mbs.Mass1D(1.0), position=0.5, velocity=3.0)
+    t = np.array([*between, 1.0])
+    solution = mbs.simulate(model.assemble(), t1=1.0, dt=0.3, saveat=t, solver=solver)
+    np.testing.assert_allclose(solution.q[:, 0], 0.5 + 3 * t - t**2, rtol=1e-13)
+    np.testing.assert_allclose(solution.v[:, 0], 3 - 2 * t, rtol=1e-13)
+
+
 def test_solutions_are_pytrees_that_leave_jit():
     solution = jax.jit(lambda k: mbs.simulate(SYSTEM, t1=0.1, dt=1e-2, params={"spring": {"stiffness": k}}))(
         jnp.full(3, 50.0)
@@ -292,9 +313,23 @@ def test_the_gradient_of_what_was_not_reached_is_not_zero():
         )
 
 
-@pytest.mark.parametrize("run", ["fixed, outputs between steps", "adaptive"])
+def test_derivatives_are_known_exactly_where_values_are():
+    """A run of few steps, the last of which reaches some of its outputs and not the others behind it."""
+    options = dict(t1=0.5, rtol=1e-5, saveat=np.linspace(0, 0.5, 200), max_steps=9, throw=False)
+    run = lambda k: mbs.simulate(SYSTEM, params={"spring": {"stiffness": k}}, **options).q
+    q, dq = jax.jvp(run, (jnp.full(3, 50.0),), (jnp.ones(3),))
+    known = np.isfinite(q)
+    assert 5 < known[:, 0].sum() < 195
+    np.testing.assert_array_equal(np.isfinite(dq), known)
+
+
+NOT_STORED = ["fixed, outputs between steps", "adaptive", "generalized-alpha"]
+
+
+@pytest.mark.parametrize("run", NOT_STORED)
 def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
-    loss = lambda theta: misfit(theta, **RUNS[run])
+    options = RUNS.get(run, dict(dt=5e-3, solver=mbs.GeneralizedAlpha()))
+    loss = lambda theta: misfit(theta, **options)
     expected = jax.grad(loss)(THETA)
     # So little that only every tenth or so state is kept.
     monkeypatch.setattr("difmbs.simulation.stored_states.MOST", 100)

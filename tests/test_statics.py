@@ -467,3 +467,26 @@ def test_constraints_that_contradict_each_other_have_no_equilibrium(build):
         mbs.static_equilibrium(build())
     assert e.value.status == "contradictory"
     assert np.all(np.isnan(e.value.solution.q))
+
+
+@pytest.mark.parametrize(("apart", "status"), [(1e-8, "ok"), (1e-4, "contradictory")])
+def test_of_an_equilibrium_constraints_are_met_to_six_digits(apart, status):
+    """Two rods between the same points: in the middle each is off by half of what their lengths differ by."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(1.0), position=(0.0, -1.0))
+    model.add("rods", mbs.DistanceConstraint([1.0, 1.0 + apart]), between=(model.ground, bob))
+    found = mbs.static_equilibrium(model.assemble(redundant="min_norm"), throw=False)
+    assert found.status == status
+
+
+def test_constraints_that_are_switched_off_hold_nothing():
+    """A mass on a spring, beside a rod that an event would switch on later."""
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    bob = model.add("bob", mbs.MassPoint2D(2.0), position=(0.3, -0.8))
+    model.add("spring", mbs.SpringDamper(1.0, 40.0), between=(model.ground, bob))
+    model.add("rod", mbs.DistanceConstraint(0.9), between=(model.ground, bob), active=False)
+    model.add("catch", mbs.Event(1.0, switch={"rod": True}))
+    found = mbs.static_equilibrium(model.assemble())
+    np.testing.assert_allclose(found.q, [0, -1 - 2 * 9.81 / 40], atol=1e-9)
+    assert found.stable
+    assert found["rod.force"] == 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import difmbs as mbs
+from difmbs.core.units import unit_of
 from difmbs.files import tables as _tables
 from difmbs.files.reading import beside
 from difmbs.files.tables import write_table
@@ -192,12 +193,26 @@ def test_what_is_not_a_file(tmp_path, file):
         assert re.match(re.escape(str(path).replace("\0", "\\x00")), str(caught.value).lstrip("'"))
 
 
+@pytest.mark.parametrize(
+    ("number", "unit", "other", "same"),
+    [
+        (60, "rpm", 1, "rev/s"), (1, "rev/s", 360, "deg/s"), (180, "deg", np.pi, "rad"), (2, "rev", 720, "deg"),
+        (180, "deg/s^2", np.pi, "rad/s^2"), (36, "km/h", 10, "m/s"), (1, "mph", 1.609344, "km/h"), (12, "in", 1, "ft"),
+        (1, "in", 25.4, "mm"), (1, "h", 60, "min"), (1, "g", 9.80665, "m/s^2"), (1000, "mg", 1, "g"),
+        (1, "lbf", 0.45359237 * 9.80665, "N"), (1, "Nm", 1000, "Nmm"), (1, "t", 1000, "kg"), (100, "%", 1, "-"),
+    ],
+)  # fmt: skip
+def test_the_same_in_two_units(number, unit, other, same):
+    assert unit_of(unit).si == unit_of(same).si
+    assert number * unit_of(unit).factor == pytest.approx(other * unit_of(same).factor, rel=1e-14)
+
+
 def test_files_beside_a_file(tmp_path):
     (tmp_path / "fit").mkdir()
     fit = tmp_path / "fit" / "fit.toml"
     (tmp_path / "fit" / "out.csv").symlink_to(tmp_path / "elsewhere.csv")
     assert beside(fit, "data/run.csv") == tmp_path / "fit" / "data" / "run.csv"
-    for name in ("../run.csv", "/etc/passwd", "data/../../x", "out.csv"):
+    for name in ("../run.csv", "/etc/passwd", "data/../../x", "out.csv", "../fit2/run.csv"):
         with pytest.raises(mbs.FileError, match="is outside of the file's folder"):
             beside(fit, name)
         assert beside(fit, name, allow_outside=True) == fit.parent / name

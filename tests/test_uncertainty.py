@@ -23,6 +23,16 @@ def test_r_squared_is_one_less_the_unexplained_share_of_the_variance():
     assert np.isnan(constant.r_squared)
 
 
+def test_probabilities_of_noise_are_uniform():
+    """Of independent residuals a share p looks less independent than p says, whatever p is."""
+    rng, weights = np.random.default_rng(0), np.ones(100)
+    draws = [residuals_of("run", "x", rng.normal(size=100), weights, rng.normal(size=100)) for _ in range(1000)]
+    whiteness = np.array([draw.whiteness for draw in draws])
+    for p in (0.05, 0.3, 0.7):
+        # Four standard deviations of a share of 1000 draws.
+        assert abs(np.mean(whiteness < p) - p) < 4 * np.sqrt(p * (1 - p) / 1000)
+
+
 @pytest.mark.parametrize("freedom", [3, 50])
 def test_chi2_of_noise_is_hardly_ever_far_from_one(freedom):
     draws = np.random.default_rng(0).chisquare(freedom, size=5000)

@@ -7,7 +7,7 @@ from ..dynamics.implicit_equations import ACCELERATION
 from ..dynamics.projection import ProjectionPlan
 from . import newmark
 from .newmark import AbstractNewmark
-from .one_step import TERM, AbstractOneStep, StepResult, last_moment
+from .one_step import TERM, AbstractOneStep, StepResult, start_end_or
 
 
 class NewmarkStep(AbstractOneStep):
@@ -66,4 +66,4 @@ class NewmarkStep(AbstractOneStep):
         y0, y1, f0, f1 = dense
         s = (output - t) / jnp.where(h > 0, h, 1)
         cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)
-        return jnp.where(output <= t, y, jnp.where(output >= last_moment(t, h), end, cubic))
+        return start_end_or(cubic, t, h, y, end, output)

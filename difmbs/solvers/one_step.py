@@ -92,7 +92,7 @@ class AbstractOneStep(eqx.Module):
     def between(self, t: Any, h: Any, y: Any, end: Any, dense: Any, output: Any) -> Any:
         """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
-        return jnp.where(output <= t, y, jnp.where(output >= last_moment(t, h), end, inside))
+        return start_end_or(inside, t, h, y, end, output)
 
     def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
         """The same from the result of the step."""
@@ -110,6 +110,11 @@ class AbstractOneStep(eqx.Module):
         return dp, dy + more
 
 
-def last_moment(t: Any, h: Any) -> Any:
-    """From when on an output counts as one at the end of a step, whose time is rounded."""
-    return t + h - 8 * jnp.finfo(jnp.result_type(h)).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
+def start_end_or(inside: Any, t: Any, h: Any, y: Any, end: Any, output: Any) -> Any:
+    """The state at an output: that at the start or the end of the step, where it is there but for rounding.
+
+    A run and its derivative may round the ends of steps in different ways, and before its correction the interpolated
+    state at the end is not the one that is on the constraints: both must take the same.
+    """
+    little = 4 * jnp.finfo(y.dtype).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
+    return jnp.where(output <= t + little, y, jnp.where(output >= t + h - little, end, inside))
