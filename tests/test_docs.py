@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import re
+import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def test_connector_has_a_page_with_its_parameters_and_outputs(connector):
 def test_links_lead_somewhere(page):
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not missing
+
+
+def test_the_reference_has_an_entry_for_every_public_name_and_is_current():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import make_reference
+    finally:
+        sys.path.remove(str(DOCS))
+    text = make_reference.PAGE.read_text()
+    assert set(difmbs.__all__) == set(re.findall(r"^### (\w+)$", text, re.MULTILINE))
+    assert text == make_reference.page(), "run python docs/make_reference.py"
 
 
 def test_every_page_is_in_the_index():

@@ -4,6 +4,8 @@ import ast
 import inspect
 import os
 import re
+import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -73,6 +75,20 @@ def test_nothing_is_evaluated_or_unpickled_and_norms_have_one_home(source):
     text = source.read_text()
     assert not re.search(r"\bpickle\b|\beval\(|\bexec\(|yaml\.load|allow_pickle=True|shell=True", text)
     assert not re.search(r"jnp\.linalg\.norm|arccos|arcsin", text)
+
+
+def test_declared_dependencies_are_those_that_are_imported():
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=\[]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    imported = {
+        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0]
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and not node.level)
+        for alias in node.names
+    }
+    # jax needs a jaxlib of the same version.
+    assert declared - {"jaxlib"} == imported - set(sys.stdlib_module_names)
 
 
 def test_public_names_are_not_hidden_by_files():
