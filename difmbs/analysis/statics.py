@@ -26,7 +26,7 @@ from .equilibrium_search import FoundEquilibrium, come_to_rest
 from .static_equations import at_rest, undisplaced
 
 _MET = 1e-6
-"""By so much of the extent of a system its constraints may be violated."""
+"""Largest violation of constraints, as a share of the system's extent."""
 
 
 class Equilibrium(eqx.Module):

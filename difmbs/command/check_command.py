@@ -89,7 +89,7 @@ def _counts(system: Any) -> dict[str, Any]:
 
 
 def _constraints(system: Any) -> dict[str, Any]:
-    """Of the active ones, at the start: their equations and how many of them are independent."""
+    """Number of equations of the active constraints, and of the independent ones among them, at the start."""
     import jax
     import numpy as np
 

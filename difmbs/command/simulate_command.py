@@ -16,7 +16,7 @@ from .input_options import driven, recorded_inputs
 from .shell import STOPPED, Report, command, in_background, installed, plain, start_jax
 
 _MOST_COLUMNS = 1000
-"""Of a table that nobody has asked for."""
+"""Largest number of columns of a table that nobody has asked for."""
 
 
 @click.command("simulate")

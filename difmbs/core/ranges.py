@@ -8,7 +8,7 @@ import numpy as np
 
 
 def limits() -> Any:
-    """Of the numbers that JAX computes with; smaller ones than `tiny` are flushed to zero."""
+    """Limits of the numbers that JAX computes with; smaller ones than `tiny` are flushed to zero."""
     return jnp.finfo(jnp.result_type(float))
 
 

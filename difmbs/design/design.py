@@ -39,7 +39,7 @@ class Design:
     evaluations: int
     met: tuple[bool, ...]
     judged: tuple[int, ...]
-    """Of each limited quantity, which of its numbers the value in `limits` is."""
+    """Index, for each limited quantity, of the number that its value in `limits` is."""
 
     @property
     def names(self) -> tuple[str, ...]:

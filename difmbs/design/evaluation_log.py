@@ -77,7 +77,7 @@ class EvaluationLog:
 
 
 def fingerprint_of_design(task: DesignTask, unknowns: Unknowns) -> str:
-    """Of all numbers and names of a task, with the code, defaults and numbers in closures of functions.
+    """Fingerprint of all numbers and names of a task, with the code, defaults and numbers in closures of functions.
 
     Not seen: global variables, other functions that they call, the code of own quantities and of callable objects.
     """

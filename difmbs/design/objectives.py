@@ -56,12 +56,12 @@ class AbstractQuantity(abc.ABC):
         return self.weight * (rows if self.weight > 0 else jnp.max(rows, axis=1, keepdims=True))
 
     def shape(self, system: System) -> tuple[int, ...]:
-        """Of what it looks at, at one time; refused if the system has no such output."""
+        """Shape of what it looks at, at one time; refused if the system has no such output."""
         values = np.broadcast_to(0.0, output_shape(system, self.output))
         return component_of(self.output, values, self.component, axis=0).shape
 
     def names(self, system: System) -> list[str]:
-        """Of the numbers that it is."""
+        """Names of the numbers that it is."""
         if self.joins == "all":
             return [str(self)]
         shape = output_shape(system, self.output)
@@ -216,7 +216,7 @@ def name_of(quantity: Any) -> str:
 
 
 def number_names(quantity: Any, system: System) -> list[str]:
-    """Of the numbers that a quantity is."""
+    """Names of the numbers that a quantity is."""
     return quantity.names(system) if isinstance(quantity, AbstractQuantity) else [name_of(quantity)]
 
 

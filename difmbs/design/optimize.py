@@ -140,7 +140,7 @@ def _check_for_designs(unknowns: Mapping[str, Any]) -> None:
 
 
 _SLACK = 1e-7
-"""Of a limit, relative: a violation that is only rounding does not count."""
+"""Relative violation of a limit that is only rounding and does not count."""
 
 
 class _Nothing(Exception):  # noqa: N818 (not an error)
@@ -166,7 +166,7 @@ class DesignSearch:
     scales: tuple[float, ...] = ()
     """What a violation of each limit is compared with where the bound is 0."""
     compared: int = 0
-    """So many starts were only simulated."""
+    """Number of starts that were only simulated."""
 
     def run(self, starts: int, seed: int) -> Design:
         scaling, unknowns = self.task.scaling, self.unknowns
@@ -256,12 +256,12 @@ class DesignSearch:
             raise _Nothing
 
     def _violations(self, entries: list[np.ndarray]) -> list[float]:
-        """Of each limit, relative."""
+        """Relative violation of each limit."""
         pairs = zip(self.task.limits, entries[len(self.task.objectives) :], strict=False)
         return [float(violation(*pair, scale)) for pair, scale in zip(pairs, self.scales, strict=True)]
 
     def _judged(self, entries: list[np.ndarray]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Of each limit the number that is nearest to it, or farthest beyond: which one, and how large."""
+        """Index and value, for each limit, of the number that is nearest to it or farthest beyond."""
         limited = entries[len(self.task.objectives) :]
         triples = zip(self.task.limits, limited, self.scales, strict=False)
         which = tuple(int(np.argmax(excesses(*triple))) for triple in triples)

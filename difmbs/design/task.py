@@ -61,7 +61,7 @@ class DesignTask(eqx.Module):
         return tuple(q if a is None else a for q, a in zip(self.objectives, smooth, strict=True)) if any(smooth) else ()
 
     def shapes(self, z: Any) -> list[tuple[int, int]]:
-        """Of the rows of each quantity."""
+        """Shapes of the rows of all quantities."""
         return [x.shape for x in jax.eval_shape(self.entries, z)]
 
 
@@ -95,7 +95,7 @@ def values_at(task: DesignTask, many: Any) -> Any:
 
 
 def excesses(limit: Limit, rows: Any, instead: float = 1.0) -> Any:
-    """By how much each number goes beyond a limit, relative to the bound, or to `instead` where that is 0; negative
+    """Excess of each number beyond a limit, relative to the bound, or to `instead` where that is 0; negative
     where it stays inside."""
     values = jnp.max(jnp.asarray(rows), axis=1)
     sides = []
@@ -107,7 +107,7 @@ def excesses(limit: Limit, rows: Any, instead: float = 1.0) -> Any:
 
 
 def violation(limit: Limit, rows: Any, instead: float = 1.0) -> Any:
-    """By how much a limit is exceeded, relative to the bound, or to `instead` where that is 0."""
+    """Excess of a quantity beyond a limit, relative to the bound, or to `instead` where that is 0."""
     return jnp.maximum(jnp.max(excesses(limit, rows, instead)), 0)
 
 

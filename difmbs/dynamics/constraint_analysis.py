@@ -39,7 +39,7 @@ _MOST_REFINEMENTS = 3
 """Of solutions where constraints are redundant."""
 
 _FAR = 24
-"""So many configurations anywhere are looked at, and as many turned by any angle."""
+"""Number of displaced configurations that are looked at, and of turned ones."""
 
 _TURNS = 0.3
 """A determinant that changes its sign vanishes on the way if it is smaller somewhere than this share of the largest."""
@@ -176,7 +176,7 @@ class _Found:
         return _grouped(found)
 
     def refinements(self, waits: np.ndarray) -> int:
-        """How often solutions are to be refined, where constraints that wait for their bodies leave little of numbers
+        """Number of refinements of solutions, where constraints that wait for their bodies leave little of numbers
         of the size of 1, as they do on bodies that are much lighter than others."""
         rows, owners = self._rows()
         waiting = {(number, i) for number, where in self.numbers.items() for i in np.flatnonzero(waits[where]).tolist()}

@@ -86,7 +86,7 @@ class AbstractEquations(eqx.Module):
 
     @property
     def still(self) -> Any:
-        """The same, held constant in derivatives."""
+        """These equations, held constant in derivatives."""
         return jax.tree.map(lambda x: lax.stop_gradient(x) if eqx.is_array(x) else x, self)
 
     @abc.abstractmethod

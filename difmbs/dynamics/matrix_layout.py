@@ -168,7 +168,7 @@ class _LayoutBuilder:
         alone = max((int(c.nodes.rows.max(initial=-1)) + 1 for c in structure.couplings), default=0)
         self.used = np.zeros(max(len(sizes), alone), int)
         self.rows: list[np.ndarray] = []
-        """Of each unknown its node and the row there."""
+        """Node of each unknown, and its row there."""
         for number, first in self.first.items():
             bodies = structure.bodies[number]
             self._place(first + np.arange(bodies.count), bodies.kind.velocities)

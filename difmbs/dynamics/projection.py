@@ -79,7 +79,7 @@ class ConsistentStart(NamedTuple):
 
 
 _DRIFT = 1e-4
-"""By so much, relative to all that moves, constraints may be violated."""
+"""Largest violation of constraints at outputs, relative to all that moves."""
 ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 """The corrections that bring a start onto the constraints that may violate them by much."""
 
@@ -102,7 +102,7 @@ def consistent(system: System, t: Any, q: Vector, v: Vector) -> ConsistentStart:
 
 
 def start_limits(extent: Any, v: Vector, given_v: Vector) -> tuple[Any, Any]:
-    """By how much a start may violate constraints, as a displacement and a velocity."""
+    """Largest violations of constraints by a start, as a displacement and a velocity."""
     small = jnp.finfo(v.dtype).eps ** 0.5
     return small * extent, small * jnp.max(jnp.abs(jnp.concatenate([v, given_v])))
 

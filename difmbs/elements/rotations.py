@@ -28,7 +28,7 @@ def _left(q: np.ndarray) -> np.ndarray:
 
 
 def _right(q: np.ndarray) -> np.ndarray:
-    """The same from the right."""
+    """Multiplication from the right."""
     w, x, y, z = q
     return np.array([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
 
@@ -129,7 +129,7 @@ class AbstractRotation(eqx.Module):
 
 
 class NoRotation(AbstractRotation):
-    """Of the ground, and of bodies without orientation."""
+    """Rotation of the ground and of bodies without orientation."""
 
     of_type: Any = eqx.field(static=True)
 

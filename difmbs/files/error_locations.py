@@ -34,7 +34,7 @@ def said_of_item(document: Document, key: str, i: int, table: Mapping[str, Any])
 
 @contextmanager
 def said_of_part(document: Document, key: str, name: str) -> Iterator[None]:
-    """Of the table [key."name"]."""
+    """Adds to errors that they are about the table [key."name"]."""
     try:
         yield
     except _OF_CONTENT as error:

@@ -163,7 +163,7 @@ def _header(path: Any, dialect: Dialect, row: int, line: str) -> list[str]:
 
 
 def _units(path: Any, dialect: Dialect, names: list[str], row: int, line: str) -> dict[str, str]:
-    """Of the columns that have one."""
+    """Units of the columns that have one."""
     cells = [unbracketed(cell) for cell in dialect.cells(path, row, line)]
     if len(cells) != len(names):
         raise FileError(f"{path}: row {row}, of the units, has {len(cells)} cells, but there are {len(names)} columns.")

@@ -36,7 +36,7 @@ def of_unknown(system: System, unknowns: Unknowns, index: int) -> str:
 
 
 def of_output(system: System, name: str) -> str:
-    """Of a sensor or an output variable such as "mass.position"."""
+    """Unit of a sensor or of an output variable such as "mass.position"."""
     if name in _OF_VIBRATIONS:
         return _OF_VIBRATIONS[name]
     structure = system.structure

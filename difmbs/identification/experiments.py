@@ -84,7 +84,7 @@ class AbstractExperiment(abc.ABC):
 
     @abc.abstractmethod
     def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
-        """Of the data that fit what the channels measure."""
+        """Shapes of data that fit what the channels measure."""
 
     def noise(self, channel: str) -> Any:
         """Standard deviation of each sample of a channel; None if it is to be estimated."""

@@ -47,7 +47,7 @@ def reason(alone: ExperimentGroup, values: Any, experiment: AbstractExperiment) 
 
 
 def _rate(alone: ExperimentGroup, values: Any, experiment: AbstractExperiment) -> float | None:
-    """Of the fastest vibration, where a time step is to be proposed."""
+    """Angular frequency of the fastest vibration, where a time step is to be proposed."""
     if not isinstance(alone.program, MotionPrediction) or not experiment.inputs:
         return None
     t0 = alone.program.t0
@@ -57,7 +57,7 @@ def _rate(alone: ExperimentGroup, values: Any, experiment: AbstractExperiment) -
 def remedied(
     said: str, error: SimulationError, program: Any, experiment: AbstractExperiment, rate: float | None = None
 ) -> str:
-    """The same with what helps where there are inputs; `rate`: of the fastest vibration."""
+    """The reason with what helps where there are inputs; `rate`: angular frequency of the fastest vibration."""
     if not isinstance(program, MotionPrediction) or not experiment.inputs or error.time is None:
         return said
     name, points = max(((name, f.times.size) for name, f in experiment.inputs.items()), key=lambda x: x[1])

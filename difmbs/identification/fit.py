@@ -124,13 +124,15 @@ class Fit:
         return {path: np.asarray(value) for path, value in found.items()}
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Of each unknown, by the linearization: the value and so many standard errors to both sides. `profile` does
-        without the linearization."""
+        """Intervals by the linearization: the value of each unknown and some standard errors to both sides.
+
+        `profile` does without the linearization.
+        """
         margin = self.quantile(level)
         return {n: (self.values[n] - margin * s, self.values[n] + margin * s) for n, s in self.standard_errors.items()}
 
     def quantile(self, level: float) -> float:
-        """So many standard errors hold a share `level` of the results: Student's t where the noise was estimated."""
+        """Number of standard errors that hold a share `level` of results: Student's t where the noise was estimated."""
         if not 0 < level < 1:
             raise ParameterError(f"level must be between 0 and 1, got {level}.")
         tail = 0.5 + level / 2

@@ -19,11 +19,11 @@ from .fit_problem import FitProblem
 from .setup import FitSetup
 
 _SHARE = 0.1
-"""Of the time, for writing what is done."""
+"""Share of the time for writing what is done."""
 
 
 class BatchResults(NamedTuple):
-    """Of each fit, in rows: where its search ended, and `done`, whether it was made."""
+    """Results of the fits in rows: where each search ended, and `done`, whether it was made."""
 
     z: np.ndarray
     chi2: np.ndarray
@@ -114,5 +114,5 @@ def _fits_of_each(problem: FitProblem, data: dict[str, Any], start: Any, most: i
 
 
 def _together() -> int:
-    """So many fits run side by side: on a CPU more are no faster, because all wait for the slowest one."""
+    """Number of fits that run side by side: on a CPU more are no faster, because all wait for the slowest one."""
     return 25 if jax.default_backend() == "cpu" else 10_000

@@ -68,7 +68,7 @@ def read_state(folder: str | os.PathLike[str] | None, of: str) -> tuple[dict[str
 
 
 def fingerprint_of_fit(setup: FitSetup) -> str:
-    """Of all numbers and names of a fit; of what is only predicted, too."""
+    """Fingerprint of all numbers and names of a fit; of what is only predicted, too."""
     noise, unknowns = setup.first_noise(), setup.unknowns
     arrays = setup.problem(noise), setup.weighted_validation(noise), unknowns.start
     groups = [(group.program, group.targets, group.members) for group in (*setup.groups, *setup.held_out)]

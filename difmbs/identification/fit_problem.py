@@ -124,7 +124,7 @@ LOSSES = {
     "huber": _smooth(lambda s: jnp.where(s <= 1, s, 2 * jnp.sqrt(jnp.maximum(s, 1)) - 1)),
     "cauchy": _smooth(jnp.log1p),
 }
-"""Of a residual in standard deviations; all but the first let large ones count less."""
+"""Functions of a residual in standard deviations; all but the first let large ones count less."""
 
 
 @dataclasses.dataclass(frozen=True)

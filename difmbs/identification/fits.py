@@ -155,7 +155,7 @@ def _parameters(setup: FitSetup) -> dict[str, Parameter]:
 
 
 def _inside(problem: FitProblem, z: np.ndarray) -> np.ndarray:
-    """Of each fit, whether no unknown is at a bound."""
+    """Whether no unknown is at a bound, fit by fit."""
     return np.all((z > np.asarray(problem.lower)) & (z < np.asarray(problem.upper)), axis=1)
 
 

@@ -168,7 +168,8 @@ def _of_times(experiment: AbstractExperiment, vibrating: np.ndarray) -> Iterable
 
 
 def _of_inputs(experiment: AbstractExperiment, mine: Sequence[Row]) -> list[Hint]:
-    """If what varies is wrong by the same factor in all channels; that an input is too small, one cannot tell."""
+    """Questions where what varies is wrong by the same factor in all channels. That an input is too small,
+    one cannot tell."""
     series = [row for row in mine if isinstance(experiment, Experiment) and len(row.measured) >= _FEWEST]
     if not experiment.inputs or not series:
         return []

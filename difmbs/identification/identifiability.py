@@ -9,10 +9,10 @@ from scipy.linalg import qr
 from ..core.reprs import limited
 
 RANK = 1e-7
-"""Of the sensitivities of unit length: smaller singular values are the error of the simulation."""
+"""Singular values of sensitivities of unit length that may be errors of the simulation."""
 
 _NOTICED = 1e-6
-"""Of a direction, in sensitivities: what contributes less may be nothing but rounding."""
+"""Contribution to a direction that may be nothing but rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Identifiability:
     without_effect: tuple[str, ...]
     condition: float
     determined: np.ndarray
-    """Of each unknown, whether the data determine it by itself."""
+    """Whether the data determine each unknown by itself."""
 
     @property
     def full(self) -> bool:

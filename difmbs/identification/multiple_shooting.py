@@ -23,7 +23,7 @@ from .segments import Segmentation, SegmentState, apart, measured_by, run_piece
 
 
 class SegmentStates(NamedTuple):
-    """Of a group of experiments: the states at the begins of all pieces but the first, in which directions they may
+    """States at the begins of all segments but the first of a group of experiments, in which directions they may
     move (experiments, pieces, entries, directions), and what a gap in each entry counts."""
 
     at: SegmentState
@@ -98,7 +98,7 @@ class MultipleShooting(AbstractLeastSquares):
 
     @property
     def unknowns(self) -> int:
-        """So many of z are those of the fit."""
+        """Number of entries of z that are those of the fit."""
         return self.problem.lower.size
 
     @property
@@ -162,7 +162,7 @@ class MultipleShooting(AbstractLeastSquares):
         return found
 
     def _pattern(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each column with which others it is displaced, and to which piece it belongs (-1: z); of each row the
+        """Column by column: with which others it is displaced, and to which piece it belongs (-1: z); of each row the
         pieces it depends on."""
         p = self.unknowns
         color, column = [np.arange(p)], [np.full(p, -1)]

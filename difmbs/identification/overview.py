@@ -164,7 +164,7 @@ def _failures(
     predictions: np.ndarray,
     values: Any,
 ) -> list[str]:
-    """Of the experiments that cannot be predicted wholly, why."""
+    """Reasons why experiments cannot be predicted wholly."""
     members = {member: (group, row) for group in groups for row, member in enumerate(group.members)}
     failed: dict[int, str] = {}
     for place, predicted, _, weights in rows_of(groups, places, predictions):

@@ -73,7 +73,7 @@ def gradient_error(fit: "Fit", seed: int) -> float:
 
 
 def start_predictions(fit: "Fit") -> Any:
-    """Of all samples with the start values, by the program of `gradient_error`."""
+    """Predictions of all samples with the start values, by the program of `gradient_error`."""
     z = jnp.asarray(fit.setup.start)
     return _along(fit.problem, z, jnp.zeros_like(z))[0]
 

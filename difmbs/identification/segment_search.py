@@ -17,12 +17,12 @@ from .segments import Segmentation, SegmentState
 from .setup import FitSetup
 
 _WEIGHTS = (0.01, 0.01, 0.1, 1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)
-"""Of the gaps, stage by stage: at first they hardly count, in the end hardly anything else does."""
+"""Weights of the gaps, stage by stage: at first they hardly count, in the end hardly anything else does."""
 _FOLLOWING = 2
-"""So many stages begin with states that follow the data. With the start values, some of them may have lost their way.
-"""
+"""Number of stages that begin with states that follow the data. With the start values, some of them may have lost
+their way."""
 _LITTLE = 0.01
-"""With less of an improvement, relative, gaps count more from there on."""
+"""Relative improvement below which gaps count more from there on."""
 _MOST = 20
 """Iterations with the same weight."""
 _MOST_OF_A_PIECE = 8
@@ -227,7 +227,7 @@ def _two_states(x: Any, like: SegmentState) -> tuple[SegmentState, SegmentState]
 
 
 def _directions(group: ExperimentGroup, values: Any, begin: float, at: SegmentState) -> np.ndarray:
-    """In which positions and velocities may change without leaving the constraints, as columns at right angles."""
+    """Directions of positions and velocities that do not leave the constraints, as columns at right angles."""
     on_position, on_velocity = (np.asarray(x[0]) for x in _constraint_rows(group, values, jnp.asarray(begin), at))
     blocks = [_null_space(on_position), _null_space(on_velocity)]
     nv, sizes = at.v.size, [x.shape[1] for x in blocks]

@@ -43,7 +43,7 @@ class FitSetup:
     """The channels whose noise is to be estimated."""
     segments: int
     cuts: tuple[Segmentation | None, ...]
-    """Of each group, where its time series are cut."""
+    """Segmentation of the time series of each group."""
     remarks: tuple[str, ...] = ()
     """What was chosen for the user."""
 

@@ -12,9 +12,9 @@ from ..elements.piecewise import Piecewise
 from ..system.system import System
 
 _LARGEST = 300
-"""So many velocity coordinates are few enough for dense matrices."""
+"""Largest number of velocity coordinates for dense matrices."""
 _FEWEST = 20
-"""So many points, and more, are a record, at each of which adaptive steps would begin anew."""
+"""Number of points from which on a function is a record, at each of which adaptive steps would begin anew."""
 _REGULAR = 0.1
 """Intervals that differ by more, relative, are not those of one sampling; a tenth of them may."""
 _TURN = 0.25
@@ -95,7 +95,7 @@ def rates(system: System, t: float) -> np.ndarray:
 
 
 def _eigenvalues(linear: Linearization) -> np.ndarray:
-    """Of the motions that constraints leave."""
+    """Angular frequencies of the motions that constraints leave."""
     M, K, D, G = (np.asarray(x, float) for x in linear)
     if not all(np.all(np.isfinite(x)) for x in (M, K, D, G)):
         return np.zeros(0)

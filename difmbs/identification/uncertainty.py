@@ -13,16 +13,16 @@ from .identifiability import Identifiability
 _NOTHING = 0.05
 """Of residuals, in standard deviations: how they behave does not matter."""
 _ROUNDING = 1e-16
-"""Of the variance of a signal: what is left of it."""
+"""Share of the variance of a signal that is rounding."""
 _ACCIDENT = 1e-3
-"""So rarely is chi^2 of residuals that are only noise outside of the range in which it is not far from its mean."""
+"""Probability that chi^2 of residuals that are only noise is far from its mean."""
 _NOTICEABLE = 0.05
 """Standard errors that would change by less, relative, are left as they are."""
 
 
 def covariance(R: np.ndarray, found: Identifiability, slopes: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Of the values, by the linearization: infinite for unknowns that the data do not determine by themselves, and 0
-    for those that are held at a bound.
+    """Covariance of the values, by the linearization: infinite for unknowns that the data do not determine by
+    themselves, and 0 for those that are held at a bound.
     """
     count = R.shape[1]
     result = np.zeros((count, count))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 GOOD, KNOWN, DOUBT, BAD = "good", "known", "doubt", "bad"
 CORRELATED = 0.95
 _LEAST_EXPLAINED = 0.5
-"""Of the variance of the data of a channel."""
+"""Share of the variance of the data of a channel."""
 WRONG_GRADIENT = 1e-4
 
 

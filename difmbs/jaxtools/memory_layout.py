@@ -7,11 +7,11 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 _ROWS = 8
-"""From so many rows on it pays."""
+"""Number of rows from which on it pays."""
 
 
 def by_component(x: Any) -> Any:
-    """The same rows, but in a program stored component by component, so that processors treat several rows at once.
+    """x, in a program stored component by component, so that processors treat several rows at once.
 
     An operation of its own, because JAX's does it outside of programs too, where others then misread the array.
     """
@@ -19,7 +19,7 @@ def by_component(x: Any) -> Any:
 
 
 def side_by_side(x: Any) -> Any:
-    """The same, but of many in a program, such as tangents, those numbers are neighbours that stand in the same place.
+    """x with the vmapped axis fastest in memory, so that equal entries of all batch members are neighbours.
 
     They are stored at all, too: XLA computes cheap tangents again wherever they are used.
     """

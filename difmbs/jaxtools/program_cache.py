@@ -24,7 +24,7 @@ _FULL = 0.8
 _SHORT = 0.01
 """Seconds; what compiles faster is not kept."""
 _USUAL = 1.0
-"""The same, where nobody has told JAX anything."""
+"""JAX's own value, in seconds."""
 _OFF = ("0", "off", "false", "no", "")
 
 

@@ -9,7 +9,7 @@ from ..core.errors import ModelError
 from ..core.parameters import is_numbers, show
 
 CLOSE = 1e-3
-"""By how much the length of a quaternion may differ from 1, and a matrix from an orthogonal one: those that were
+"""Largest difference of the length of a quaternion from 1, and a matrix from an orthogonal one: those that were
 rounded to four digits are meant, and taken for the nearest rotation."""
 CALLED_OTHERWISE = {"rotation": "angle", "angle": "rotation"}
 """In the plane and in space."""

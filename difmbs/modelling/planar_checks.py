@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 
 
 class _Seen(NamedTuple):
-    """Of each marker: where it is, how far it moves in the x-y plane, and along z, at unit velocities."""
+    """Marker by marker: where it is, how far it moves in the x-y plane, and along z, at unit velocities."""
 
     points: Any
     planar: Any

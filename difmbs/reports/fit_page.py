@@ -15,7 +15,7 @@ from .static_and_modal import modal_test, static_test
 from .time_series import ENTRIES, series
 
 _PANELS = 48
-"""So many plots of samples a page has."""
+"""Largest number of plots of samples."""
 _POINTS = 24000
 """Drawn of all plots together, and of one of them."""
 _MOST, _LEAST = 2000, 300

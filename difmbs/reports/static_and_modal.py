@@ -12,7 +12,7 @@ from .samples import Samples
 
 _ENTRIES = 6
 _FEWEST = 4
-"""So many cases are worth a plot."""
+"""Number of cases from which on a plot is worth it."""
 
 
 def modal_test(samples: Samples) -> Html:

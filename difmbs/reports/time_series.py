@@ -10,7 +10,7 @@ from .markup import Html, figure
 from .samples import Samples
 
 ENTRIES = 6
-"""So many components of one channel are drawn."""
+"""Largest number of components of one channel that are drawn."""
 _COLUMNS = 3
 
 

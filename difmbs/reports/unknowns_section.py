@@ -14,7 +14,7 @@ from .markup import Html, cell, figure, items, join, note, paragraph, table
 _MATRIX, _NUMBERS = 40, 14
 """The largest matrices that are drawn, and drawn with numbers."""
 _BLUE_TO_RED = LinearSegmentedColormap.from_list("correlation", ["#2166ac", "#ffffff", "#b2182b"], N=41)
-"""With so few colours that matplotlib draws the scale without an image."""
+"""Number of colours, so small that matplotlib draws the scale without an image."""
 
 
 def unknown_table(fit: Fit) -> Html:

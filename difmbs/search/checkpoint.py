@@ -17,7 +17,7 @@ from ..files.writing import replacing
 from ..system.system import System
 
 _FORMAT = 2
-"""Of the files; changed with what fingerprints are made of."""
+"""Number of the format, changed with what fingerprints are made of."""
 
 
 def write_checkpoint(path: str | os.PathLike[str], of: str, rest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -48,7 +48,7 @@ def read_checkpoint(path: str | os.PathLike[str], of: str, what: str) -> tuple[d
 
 
 def fingerprint_of(system: System, arrays: Iterable[Any], words: Iterable[Any]) -> str:
-    """Of a system, all numbers and all words of a search."""
+    """Fingerprint of a system, all numbers and all words of a search."""
     digest = hashlib.sha256(fingerprint(system).encode())
     for array in map(np.asarray, jax.tree.leaves(arrays)):
         digest.update(bytes_of(array))

@@ -32,7 +32,7 @@ class AbstractLeastSquares(eqx.Module):
 
 
 def linearized(problem: AbstractLeastSquares, z: Any) -> tuple[Any, Any, Any]:
-    """The same for a problem whose residuals may all depend on all unknowns."""
+    """Jacobian, residuals and predictions of a problem whose residuals may all depend on all unknowns."""
     return differentiated(problem.residuals, z)
 
 

@@ -40,9 +40,9 @@ into step. Stiffness and damping of a chain of 10 masses take 10 evaluations, 74
 example above takes 45 and 27 if they are damped as far as it takes.
 """
 _HALVINGS = 30
-"""Of the range in which that damping is looked for."""
+"""Number of halvings of the range in which that damping is looked for."""
 _UNDETERMINED = 1e-6
-"""Of the sensitivities: directions with less do not keep the search from being finished."""
+"""Sensitivity below which directions do not keep the search from being finished."""
 
 
 class LeastSquaresState(NamedTuple):

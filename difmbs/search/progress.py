@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 Progress: TypeAlias = Callable[[str], Any] | bool | None
 Watch: TypeAlias = "Callable[[Iteration], Any] | None"
 _SHOWN = 4
-"""So many unknowns are shown in a line."""
+"""Number of unknowns that are shown in a line."""
 
 
 @dataclasses.dataclass(frozen=True)

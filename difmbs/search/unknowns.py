@@ -180,7 +180,7 @@ class _Collected:
         self.rows: list[tuple[str, float, AbstractUnknown]] = []
         self.targets: list[Target] = []
         self.slots_of: dict[str, np.ndarray] = {}
-        """Of each key the slots, one row for each experiment."""
+        """Slots by key, one row for each experiment."""
         self.taken: dict[tuple[ParameterPath, int], str] = {}
         self.fixed: dict[ParameterPath, np.ndarray] = {}
 

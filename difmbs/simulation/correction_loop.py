@@ -27,7 +27,7 @@ class Visit(NamedTuple):
     """Among all visits that derivatives need; the others share the next number."""
     station: Any
     level: Any
-    """Of the constraints: what is corrected, or accelerations."""
+    """Level of the constraints: what is corrected, or accelerations."""
     ahead: Any
     """Whether the state goes ahead in time (`ProjectionPlan`)."""
     evaluation: Any
@@ -145,7 +145,7 @@ def stations_of(start: Any, outputs: int) -> tuple[Any, ...]:
 
 
 def with_outputs(stations: Any, outputs: Any) -> tuple[Any, ...]:
-    """The same start with these outputs."""
+    """Stations with the same start and these outputs."""
     return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(stations, outputs, strict=True))
 
 

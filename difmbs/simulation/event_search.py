@@ -44,7 +44,7 @@ def rates(system: System, t: Any, y: Any) -> Any:
 
 
 def directions(system: System) -> Any:
-    """Of each event 1, -1 or 0 for both; a time is only passed once."""
+    """Direction of each event, 1, -1 or 0 for both; a time is only passed once."""
     return jnp.asarray([1 if not callable(e.when) else e.direction for e in elements(system)])
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 EVALUATIONS = 17
-"""So often the equations of motion are evaluated to find the fastest vibration."""
+"""Number of evaluations of the equations of motion."""
 
 
 class PowerIteration(NamedTuple):

@@ -198,7 +198,7 @@ def _as_prescribed(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
 
 
 def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Any) -> tuple[np.ndarray, float]:
-    """Of all that has no potential since the first output, and an estimate of its error."""
+    """Work of all that has no potential since the first output, and an estimate of its error."""
     if before is None:
         return _integrated(t, power)
     slower, earlier = before

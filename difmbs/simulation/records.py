@@ -12,7 +12,7 @@ class RunSummary(NamedTuple):
     """Number of accepted steps."""
     rejected: Any
     iterations: Any
-    """Of the equations of implicit steps, in all steps."""
+    """Number of iterations for the equations of implicit steps, in all steps."""
     status: Any
     time: Any
     """The time reached."""
@@ -27,16 +27,16 @@ class AcceptedSteps(NamedTuple):
     y: Any
     """The states at the starts of the steps, and last the one at the end; of long runs only some of them."""
     spacing: Any
-    """Of how many states one is stored (`stored_states`)."""
+    """Distance of stored states, in steps (`stored_states`)."""
     outputs: Any
     """The output times."""
     index: Any
-    """Of each output the step that it is in."""
+    """Number of the step that each output is in."""
     reached: Any
     """Number of outputs that were reached."""
     steps: Any
     """Number of steps until the last output or event."""
     event: Any = None
-    """Of each step the number of the event that it is, of size 0, or -1; None where there are no events."""
+    """Number of the event that each step is, of size 0, or -1; None where there are no events."""
     on: Any = None
     """The switches during each step."""

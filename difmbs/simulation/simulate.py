@@ -151,7 +151,7 @@ def _needs_diffrax(saveat: Any) -> bool:
 
 
 def _by_diffrax(system, times, solver, saveat, tolerances, adjoint, max_steps) -> Solution:
-    """The same run in diffrax' own loop, with one of its adjoints or ways of saving."""
+    """The run in diffrax' own loop, with one of its adjoints or ways of saving."""
     t0, t1, dt = times
     rtol, atol = tolerances
     if not isinstance(saveat, diffrax.SaveAt):

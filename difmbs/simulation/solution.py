@@ -121,7 +121,7 @@ def poses(solution: Solution) -> dict[str, np.ndarray]:
 
 @eqx.filter_jit
 def _poses(solution: Solution) -> Any:
-    """Of each group of bodies."""
+    """Positions and rotations of each group of bodies."""
     if solution.t.ndim > 1:
         return eqx.filter_vmap(_poses)(solution)
     return jax.vmap(lambda q, v: solution.system.each_body(_pose, q, v))(solution.q, solution.v)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from ..linalg.rows import with_row
 
 MOST = 2**24
-"""So many numbers of all states are stored, 128 MB in double precision."""
+"""Largest number of numbers that are stored, 128 MB in double precision."""
 
 _ROWS = 2**12
 
@@ -34,7 +34,7 @@ class Evenly:
         return self.steps // self.longest + 1
 
     def spacing(self, number: Any) -> Any:
-        """Of how many states one is stored when this one is reached."""
+        """Distance of stored states, in steps, when this one is reached."""
         return self.longest
 
     def row(self, number: Any) -> Any:
@@ -65,11 +65,11 @@ class Thinning:
 
     @property
     def _doublings(self) -> range:
-        """How often there is no room any more."""
+        """Numbers of the times at which there is no room any more."""
         return range(max(0, math.ceil(math.log2((self.most + 1) / self.rows))))
 
     def spacing(self, number: Any) -> Any:
-        """Of how many states one is stored when this one is reached."""
+        """Distance of stored states, in steps, when this one is reached."""
         spacing = jnp.ones_like(number)
         for i in self._doublings:
             spacing = jnp.where(number >= self.rows * 2**i, 2 ** (i + 1), spacing)

@@ -146,7 +146,7 @@ def _loop(method: Any, system: System, shown: bool) -> CorrectionLoop:
 
 
 def _shapes(method: Any, system: System, q: Any, v: Any) -> tuple[RunResult, tuple[Any, ...]]:
-    """Of what `_run` gives, without tracing it."""
+    """Shapes of what `_run` gives, without tracing it."""
     structure, outputs, size = system.structure, len(method.outputs), method.step.size(system)
     events, switches = len(structure.events), len(structure.switches)
     steps, whole = method.room, jnp.zeros((), int).dtype

@@ -63,7 +63,7 @@ class AbstractOneStep(eqx.Module):
         return jnp.concatenate(end)
 
     def size(self, system: System) -> int:
-        """Of the state."""
+        """Size of the state."""
         return system.structure.coordinate_count + system.structure.velocity_count
 
     def slope(self, t: Any, y: Any, system: System) -> Any:
@@ -95,7 +95,7 @@ class AbstractOneStep(eqx.Module):
         return start_end_or(inside, t, h, y, end, output)
 
     def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
-        """The same from the result of the step."""
+        """The state at an output time, from the result of the step."""
         return self.between(t, h, y, self.ending(h, y, result), self.dense(h, y, result), output)
 
     def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, end: Any, dp: Any, dy: Any) -> tuple[Any, Any]:

@@ -94,7 +94,7 @@ class Structure:
     readings: Mapping[str, int | Output | Callable[..., Any]]
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
     switches: tuple[bool, ...] = ()
-    """Of each connector that events switch: whether it is on at the start."""
+    """Whether each connector that events switch is on at the start."""
     plan: ConstraintPlan | None = None
     """None before the constraints were analysed: then multipliers are not known."""
 
@@ -144,7 +144,7 @@ class Structure:
 
     @property
     def couplings(self) -> tuple[Coupling, ...]:
-        """Of each group of constraints."""
+        """Couplings of each group of constraints."""
         return self.analysed.couplings
 
     @property

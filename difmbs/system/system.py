@@ -255,7 +255,7 @@ class System(eqx.Module):
 
     @jax.jit
     def potential_energy(self, t: Any, q: Vector) -> Any:
-        """Of the weights and of all active connectors that have a potential."""
+        """Potential energy of the weights and of all active connectors that have a potential."""
         zero = jnp.zeros(self.structure.velocity_count, q.dtype)
         world, t = self.world(q, zero), jnp.asarray(t, q.dtype)
         energy = sum(map(jnp.sum, self.each_body(lambda body, q, v: body.weight_energy(q, self.gravity[0]), q, zero)))
