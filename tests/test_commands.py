@@ -203,7 +203,7 @@ def test_without_sensors_the_places_of_bodies_are_written(run, file, monkeypatch
     ]
     np.testing.assert_allclose(table.column("m.position.y"), [0, 0.1 - 9.81 / 200, 0.2 - 9.81 / 50], atol=1e-14)
     np.testing.assert_allclose(table.column("disc.rotation[1]"), [0, 0.1, 0.2], atol=1e-14)
-    monkeypatch.setattr("difmbs.command._simulate._MOST_COLUMNS", 4)
+    monkeypatch.setattr("difmbs.command.simulate_command._MOST_COLUMNS", 4)
     result = run("simulate", path, "--force", "--json")
     assert list(mbs.read_table("run/sensors.csv").columns) == list(table.columns)[:5]
     said = "sensors.csv has the first 4 of 11 numbers; name sensors to choose others."
@@ -315,7 +315,7 @@ def test_a_fault_of_difmbs_is_one_sentence_and_shown_on_demand(run, falling, mon
     def broken(system):
         raise ZeroDivisionError("division by zero\nand so on")
 
-    monkeypatch.setattr("difmbs.command._check._counts", broken)
+    monkeypatch.setattr("difmbs.command.check_command._counts", broken)
     said = run("check", falling, code=1).stderr
     assert said == "unexpected ZeroDivisionError: division by zero This is a fault of difmbs; --debug shows where.\n"
     result = CliRunner().invoke(main, ["check", str(falling), "--debug"])

@@ -227,7 +227,7 @@ def test_a_process_that_leaves_a_thread_alone_ends_between_two_files(tmp_path):
     (tmp_path / "out.bin").write_bytes(b"old")
     code = """
 import threading, time
-from difmbs.files import end_process, replacing
+from difmbs.files.writing import end_process, replacing
 
 begun = threading.Event()
 

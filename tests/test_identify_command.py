@@ -430,12 +430,12 @@ def test_work_that_is_finished_at_the_last_moment(monkeypatch):
 
     with pytest.raises(TimeoutError, match="of the work"):
         in_background(fails)
-    monkeypatch.setattr("difmbs.command._running.Future", Late)
+    monkeypatch.setattr("difmbs.command.shell.Future", Late)
     assert in_background(lambda: 3) == 3
 
 
 def test_what_takes_long_is_said_once(monkeypatch):
-    monkeypatch.setattr("difmbs.command._running._PATIENCE", 0.05)
+    monkeypatch.setattr("difmbs.command.shell._PATIENCE", 0.05)
     said = []
     assert in_background(lambda: time.sleep(0.5) or 3, lambda: said.append("checking")) == 3
     assert in_background(lambda: 4, lambda: said.append("nothing")) == 4

@@ -26,9 +26,12 @@ class Linear(AbstractLeastSquares):
     def count(self) -> int:
         return 3
 
+    def residuals(self, z):
+        found = jnp.append(self.weights * (z - self.optimum), 1e3)
+        return found, found
+
     def linearized(self, z):
-        residuals = jnp.append(self.weights * (z - self.optimum), 1e3)
-        return jnp.concatenate([jnp.diag(self.weights), jnp.zeros((1, 2))]), residuals, residuals
+        return jnp.concatenate([jnp.diag(self.weights), jnp.zeros((1, 2))]), *self.residuals(z)
 
 
 def problem(weights, *, logarithmic=True, upper=np.inf):

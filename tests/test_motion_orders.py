@@ -113,8 +113,8 @@ def test_the_error_of_a_step_is_how_far_it_is_off(method):
     bob = model.add("bob", mbs.MassPoint2D(1.3), position=(0.8, 0.1), velocity=(0.4, -0.7))
     model.add("spring", mbs.SpringDamper(0.7, 30.0, 0.5), between=(model.ground, bob))
     system, h = model.assemble(), 1e-3
-    step = one_step(METHODS[method], 1e-8, h, False)
-    y = step.start(system, 0.0, *step.route().follow(system, 0.0, *system.initial_state()))
+    step = step_of(METHODS[method], system.constrained, 1e-8, h, False)
+    y = step.start(system, 0.0, *step.plan().follow(system, 0.0, *system.initial_state()))
     found = step.step(system, 0.0, h, y, step.begin(system, 0.0, h, y))
     exact = mbs.simulate(system, t1=h, dt=h / 100, saveat=[h]).q[0]
     estimate, off = found.error[:2] / np.sqrt(y.size / 2), found.end[:2] - exact

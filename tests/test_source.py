@@ -1,6 +1,7 @@
 """Rules for the code that a reader should not have to check by hand."""
 
 import ast
+import importlib
 import inspect
 import os
 import re
@@ -52,6 +53,13 @@ def test_rooms_import_only_from_lower_ones(source):
     room = source.relative_to(ROOT).parts[0]
     for other in imports_of(source) if room in set().union(*LEVELS) else ():
         assert other == room or level(other) < level(room), f"{room} imports {other}"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+def test_every_module_can_be_imported_by_itself(source):
+    parts = source.relative_to(ROOT.parent).with_suffix("").parts
+    if parts[-1] != "__main__":
+        importlib.import_module(".".join(part for part in parts if part != "__init__"))
 
 
 def test_every_file_is_in_a_room_and_rooms_are_what_their_docstrings_say():

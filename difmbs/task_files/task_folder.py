@@ -19,9 +19,9 @@ from ..files.model_files import save
 from ..files.tables import write_table
 from ..files.toml import SCHEMA, format_table, read_document
 from ..files.writing import replacing
-from ..identification.checkpoint import NAME as STATE
 from ..identification.experiments import AbstractExperiment, Experiment, StaticTest
 from ..identification.fit import Fit
+from ..identification.fit_checkpoint import NAME as STATE
 from ..search.progress import Iteration
 from .design_file import DesignFile, load_design
 from .fit_file import FitFile, load_fit
