@@ -168,3 +168,8 @@ def test_lines_are_left_out_where_they_are_not_certain(file):
 @pytest.mark.parametrize("examples", [200, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_changed_bytes_are_read_or_refused(file, examples):
     assert_read_or_refused(lambda data: read_model(file(data)), mbs.FileError, examples, MODEL.encode())
+
+
+def test_only_solutions_are_saved_as_results(tmp_path):
+    with pytest.raises(mbs.FileError, match=r"save_result takes a Solution, as simulate returns it, got 3\."):
+        mbs.save_result(3, tmp_path / "three.npz")

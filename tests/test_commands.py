@@ -392,6 +392,7 @@ def test_doctor(run):
     assert found["extras"]["test"]["pytest"] == pytest.__version__
     assert "jax-cuda13-plugin" in found["extras"]["cuda"]
     assert "devices:" in run("doctor").output
+    assert found["cache"] != "none"
 
 
 def test_json_has_no_nan():

@@ -143,3 +143,25 @@ def test_questions_are_asked_when_they_arise_and_are_in_the_fit():
     assert lines[first + 2].lstrip().startswith("1")
     assert f"hint: {question}" in str(fit)
     assert (fit.verdict.level, "questions about the data" in fit.verdict.text) == ("bad", True)
+
+
+def test_a_validation_that_cannot_be_predicted_is_no_success():
+    """Its times are in milliseconds, which is asked before anything is simulated; the verdict is bad all the same."""
+    free = mbs.Model()
+    mass = free.add("mass", mbs.Mass1D(1.0), position=0.1)
+    free.add("spring", mbs.SpringDamper(1.0, 400.0, 2.0), between=(free.ground.at(-1.0, 0, 0), mass))
+    system, times = free.assemble(), np.linspace(0.0, 2.0, 101)
+    position = np.asarray(mbs.simulate(system, t1=2.0, saveat=times)["mass.position.x"])
+    channel = mbs.Channel("mass.position.x", noise=1e-3)
+    noisy = position + 1e-3 * np.random.default_rng(0).normal(size=times.size)
+    records = [
+        mbs.Experiment(scale * times, {"x": noisy}, {"x": channel}, name=name, validation=name == "held")
+        for name, scale in (("run", 1.0), ("held", 1000.0))
+    ]
+    said: list[str] = []
+    unknowns = {"spring.stiffness": mbs.Positive(350.0)}
+    fit = mbs.identify(system, records, unknowns, rtol=1e-6, atol=1e-8, max_steps=500, progress=said.append)
+    assert fit.status == "converged"
+    assert np.isnan(fit.validation[0].rms)
+    assert (fit.verdict.level, "cannot be predicted" in fit.verdict.text) == ("bad", True)
+    assert [line for line in said if "held" in line and "milliseconds" in line]

@@ -22,8 +22,9 @@ def doctor(report: Report) -> int:
     start_jax()
     import jax
 
-    from ..jaxtools.program_cache import used
+    from ..jaxtools import program_cache
 
+    program_cache.switch_on()
     found = {
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -32,7 +33,7 @@ def doctor(report: Report) -> int:
         "devices": [str(device) for device in jax.devices()],
         "cores": os.cpu_count(),
         "double_precision": bool(jax.numpy.zeros(()).dtype == "float64"),
-        "cache": used() or "none",
+        "cache": program_cache.used() or "none",
     }
     for key, value in found.items():
         report.say(f"{key}: {_said(value)}")

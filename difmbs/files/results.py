@@ -71,6 +71,8 @@ class Result:
 
 def result_of(solution: Solution) -> Result:
     """What is kept of a solution."""
+    if not isinstance(solution, Solution):
+        raise FileError(f"save_result takes a Solution, as simulate returns it, got {show(solution)}.", output=True)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution)):
         raise FileError("the solution is traced by JAX. Save solutions outside of transformations.", output=True)
     system, structure = solution.system, solution.system.structure

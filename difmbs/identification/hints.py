@@ -91,12 +91,13 @@ def rows(
 
 def before(setup: FitSetup, values: Any, thorough: bool = False) -> list[Hint]:
     """What can be asked without a simulation; `thorough`: also where there is little reason to."""
-    found = [hint for experiment in setup.experiments for hint in _of_noise(experiment)]
-    for group in setup.groups:
-        first = setup.experiments[group.members[0]]
+    sets = (setup.groups, setup.experiments), (setup.held_out, setup.validation)
+    found = [hint for _, experiments in sets for experiment in experiments for hint in _of_noise(experiment)]
+    for group, experiments in ((group, experiments) for groups, experiments in sets for group in groups):
+        first = experiments[group.members[0]]
         if isinstance(first, Experiment) and isinstance(group.program, MotionPrediction) and (thorough or _odd(first)):
             vibrating = about_start(group, values)
-            found += [hint for m in group.members for hint in _of_times(setup.experiments[m], vibrating)]
+            found += [hint for m in group.members for hint in _of_times(experiments[m], vibrating)]
     return found
 
 

@@ -279,6 +279,14 @@ def _validated(fit: "Fit") -> Check:
         return Check(
             KNOWN, "Nothing was kept for validation. Mark an experiment with validation=True to have it predicted."
         )
+    missing = [r for r in fit.validation if not np.isfinite(r.rms)]
+    if missing:
+        return Check(
+            BAD,
+            f"Validation: {_named(missing[0])} cannot be predicted to its end. Are its times in seconds, and its "
+            "inputs in SI units? If they are, the model does not hold where it was not fitted.",
+            "the validation cannot be predicted",
+        )
     unknown = [r for r in fit.validation if not _noise_known(fit, r)]
     judged = [r for r in fit.validation if _noise_known(fit, r)]
     if not judged:
