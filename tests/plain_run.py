@@ -149,7 +149,7 @@ def happen(solver, h, system, t, state, number):
     # Just before, where a force that jumps at this time still has its old value.
     (q, v), before = state[:2], t - 8 * jnp.finfo(float).eps * max(abs(t), 1)
     y = jnp.concatenate([q, v])
-    late = -events.values(system, t, y)[number] / events.rates(system, before, y)[number]
+    late = -events.values(system, t, y)[number] / events.rates(*lax.stop_gradient((system, before, y)))[number]
     q, v = jnp.split(y + late * slope(system, q, v, solved(system, before, q, v)), [q.size])
     after, jump = system.switched(events.after(system, number)[0]), events.elements(system)[number].jump
     q, v = (q, v) if jump is None else jump(t + late, q, v)
