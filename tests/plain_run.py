@@ -59,6 +59,10 @@ def solved(system, t, q, v, level=ACCELERATION):
     right = jnp.concatenate([top, {POSITION: -c, VELOCITY: -rate, ACCELERATION: gamma}[level]])
     # Of constraints that are switched off the rows are empty, and the multipliers 0.
     matrix = jnp.block([[M, G.T], [G, jnp.diag(jnp.where(jnp.all(G == 0, axis=1), 1.0, 0.0))]])
+    return solution(system, matrix, right)
+
+
+def solution(system, matrix, right):
     # Of redundant constraints, the multipliers with the least sum of squares.
     return jnp.linalg.pinv(matrix, rtol=1e-9) @ right if system.redundant else jnp.linalg.solve(matrix, right)
 
@@ -135,7 +139,7 @@ def newmark_end(known, u):
         return jnp.concatenate([M @ x - f + G.T @ mu, rows])
 
     def better(u, known):
-        return u - jnp.linalg.solve(lax.stop_gradient(jax.jacfwd(residual)(u, known)), residual(u, known))
+        return u - solution(known[1], lax.stop_gradient(jax.jacfwd(residual)(u, known)), residual(u, known))
 
     # Until nothing changes any more; one iteration more, from what was found, has the derivative.
     found, held = jax.tree.map(lax.stop_gradient, (u, known))
