@@ -388,3 +388,20 @@ def test_a_start_that_cannot_be_simulated_is_named():
         optimize(mbs.MeanSquare("x"), {"spring.stiffness": mbs.Interval(1e14, 1.0, 1e15)})
     with pytest.raises(mbs.SimulationError, match="has an objective or a limit that is not a finite number"):
         optimize(only_left, PLACE)
+
+
+def test_the_error_of_the_time_steps_is_looked_at():
+    """Steps of a third of the period are too long, of a sixtieth not; a solver's own are as its tolerances say."""
+    search = functools.partial(optimize, mbs.RootMeanSquare("x"), {"spring.damping": mbs.Interval(1.0, 0.1, 2.0)})
+    coarse, fine = (search(dt=dt, saveat=TIMES[::10]) for dt in (0.2, 0.01))
+    there = mbs.simulate(oscillator(), t1=2.0, dt=0.1, saveat=TIMES[::10], params=coarse.params)
+    changed = float(QUANTITIES[mbs.RootMeanSquare](TIMES[::10], np.asarray(there["x"])))
+    assert coarse.step_error == pytest.approx(abs(changed - coarse.objective) / coarse.history[0].value)
+    assert "with dt = 0.1 s instead of dt = 0.2 s objective or limits change by 37 %" in repr(coarse)
+    assert 0 < fine.step_error < 1e-5
+    assert "too long" not in repr(fine)
+    # It is the limit that changes here.
+    limits = [mbs.Limit(mbs.Final("x"), upper=0.2)]
+    limited = optimize(mbs.Final("place"), PLACE, dt=0.2, saveat=TIMES[::10], limits=limits)
+    assert limited.step_error > 0.05
+    assert search(dt=None).step_error == 0

@@ -18,6 +18,10 @@ from .objectives import number_names
 from .task import DesignTask, evaluate
 
 
+NOTICED = 0.01
+"""Relative changes by shorter time steps that are larger are worth a word."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Design:
     """What `optimize` found. Prints as a table.
@@ -25,7 +29,8 @@ class Design:
     `values` of the unknowns and their `start` by name; `objective`, the sum of `objectives`, which are given by name;
     `limits`: the values of the limited quantities, in the order in which they were given - of several numbers the one
     that is nearest to its bound or farthest beyond -, `limited`, their names, and `met`, whether each limit is met;
-    `status`: "converged", or the reason of an early end; `history`; `system` with the values put in, and `params` as
+    `status`: "converged", or the reason of an early end; `step_error`: the largest change, relative, of objective and
+    limits by time steps half as long, 0 where a solver chooses them by its usual tolerances; `history`; `system` with the values put in, and `params` as
     `simulate` takes them.
     """
 
@@ -40,6 +45,7 @@ class Design:
     met: tuple[bool, ...]
     judged: tuple[int, ...]
     """Index, for each limited quantity, of the number that its value in `limits` is."""
+    step_error: float
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +75,14 @@ class Design:
     def limited(self) -> tuple[str, ...]:
         quantities = [limit.quantity for limit in self.task.limits]
         return tuple(number_names(q, self.task.system)[i] for q, i in zip(quantities, self.judged, strict=True))
+
+    @property
+    def steps_too_long(self) -> str:
+        """What is to be said where `step_error` is noticeable."""
+        settings, shorter = self.task.settings, self.task.settings.with_shorter_steps
+        other = "" if shorter is None else f" with {shorter.steps} instead of {settings.steps}"
+        change = f"change by {100 * self.step_error:.2g} %" if np.isfinite(self.step_error) else "are not finite"
+        return f"The time steps are too long:{other} objective or limits {change}. Give shorter ones."
 
     def check_gradient(self, seed: int = 0) -> float:
         """The difference, relative, between the derivative of all objectives and limits along a random direction and a
@@ -106,4 +120,6 @@ class Design:
         for limit, name, value, met in zip(self.task.limits, self.limited, self.limits, self.met, strict=True):
             missed = "" if met else ", which it does not meet"
             lines.append(f"  {name}: {value:.6g} ({limit}{missed})")
+        if not self.step_error <= NOTICED:
+            lines.append(self.steps_too_long)
         return "\n".join(lines)

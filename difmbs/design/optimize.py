@@ -24,7 +24,7 @@ from .design import Design
 from .evaluation_log import EvaluationLog, Interruption
 from .objectives import AbstractQuantity, Limit, check_objective, check_quantity, names_of
 from .smooth_program import SmoothProgram
-from .task import DesignTask, evaluate, excesses, split, unit_of, values_at, violation
+from .task import DesignTask, evaluate, excesses, quantities_at, split, unit_of, values_at, violation
 
 
 def optimize(
@@ -202,6 +202,7 @@ class DesignSearch:
             self.log.evaluations + self.compared,
             tuple(over <= _SLACK for over in self._violations(entries)),
             judged,
+            self._step_error(z, entries) if self.status == "converged" else 0.0,
         )
 
     def stored(self, folder: str | os.PathLike[str], starts: int, seed: int) -> Design:
@@ -266,6 +267,20 @@ class DesignSearch:
         triples = zip(self.task.limits, limited, self.scales, strict=False)
         which = tuple(int(np.argmax(excesses(*triple))) for triple in triples)
         return which, tuple(float(np.max(rows[i])) for rows, i in zip(limited, which, strict=False))
+
+    def _step_error(self, z: np.ndarray, entries: list[np.ndarray]) -> float:
+        """The largest change by shorter time steps, relative: of the objective, of limited quantities."""
+        shorter = self.task.with_shorter_steps
+        if shorter is None:
+            return 0.0
+        count = len(self.task.objectives)
+        others = split(np.asarray(quantities_at(shorter, jnp.asarray(z))), self.shapes)
+        there, here = (sum(float(np.max(x)) for x in rows[:count]) for rows in (others, entries))
+        changes = [abs(there - here) / max(abs(here), abs(self.history[0].value))]
+        for limit, scale, *rows in zip(self.task.limits, self.scales, others[count:], entries[count:], strict=False):
+            there, here = (np.asarray(excesses(limit, x, scale)) for x in rows)
+            changes.append(float(np.max(np.abs(there - here))))
+        return float(np.max(changes))
 
     def _scales(self, z: np.ndarray) -> tuple[float, ...]:
         """The sizes of the limited quantities at the start; where they are 0, of their slopes."""

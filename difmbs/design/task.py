@@ -1,5 +1,6 @@
 """A design task as one compiled function: from unknown numbers to all that objectives and limits ask of the motion."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -60,6 +61,12 @@ class DesignTask(eqx.Module):
         smooth = [getattr(q, "approach", None) for q in self.objectives]
         return tuple(q if a is None else a for q, a in zip(self.objectives, smooth, strict=True)) if any(smooth) else ()
 
+    @property
+    def with_shorter_steps(self) -> "DesignTask | None":
+        """To see the error of the time steps; None where solvers choose them by the usual tolerances."""
+        shorter = self.settings.with_shorter_steps
+        return None if shorter is None else dataclasses.replace(self, settings=shorter)
+
     def shapes(self, z: Any) -> list[tuple[int, int]]:
         """Shapes of the rows of all quantities."""
         return [x.shape for x in jax.eval_shape(self.entries, z)]
@@ -70,7 +77,7 @@ def evaluate(task: DesignTask, z: Any) -> tuple[Any, Any]:
     """All entries one after the other, and their Jacobian."""
 
     def joined(z):
-        entries = jnp.concatenate([jnp.ravel(rows) for rows in task.entries(z)])
+        entries = _joined(task, z)
         return entries, entries
 
     rows = sum(map(math.prod, task.shapes(z)))
@@ -78,6 +85,16 @@ def evaluate(task: DesignTask, z: Any) -> tuple[Any, Any]:
     derivative = jax.jacrev if 4 * rows < z.size else jax.jacfwd
     jacobian, entries = derivative(joined, has_aux=True)(z)
     return entries, jacobian
+
+
+@eqx.filter_jit
+def quantities_at(task: DesignTask, z: Any) -> Any:
+    """What `evaluate` returns first, without derivatives."""
+    return _joined(task, z)
+
+
+def _joined(task: DesignTask, z: Any) -> Any:
+    return jnp.concatenate([jnp.ravel(rows) for rows in task.entries(z)])
 
 
 @eqx.filter_jit

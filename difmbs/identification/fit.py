@@ -34,7 +34,8 @@ class Fit:
     `noise`: the estimated standard deviations by channel; `residuals`: by channel of each experiment how they behave;
     `identifiability`; `verdict`: whether the numbers can be believed; `hints`: questions about the data where the fit
     is bad; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
-    `validation`: the residuals of what was only predicted; `tried`: where the search was started several times, the
+    `validation`: the residuals of what was only predicted; `step_shifts`: by name how far the values would move with
+    time steps half as long, empty where a solver chooses them by its usual tolerances; `tried`: where the search was started several times, the
     results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
 
@@ -50,6 +51,7 @@ class Fit:
     history: tuple[Iteration, ...]
     predicted: tuple[dict[str, np.ndarray], ...]
     predicted_validation: tuple[dict[str, np.ndarray], ...]
+    step_shifts: dict[str, float]
     tried: Any = None
     gradient_errors: dict[int, float] = dataclasses.field(default_factory=dict, compare=False)
 

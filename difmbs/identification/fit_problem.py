@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from ..core.parameters import ParameterPath
 from ..search.least_squares import AbstractLeastSquares, linearized
+from ..search.run_settings import RunSettings
 from ..search.scaling import Scaling
 from ..search.unknowns import Target, into
 from ..system.system import System
@@ -41,6 +42,15 @@ class ExperimentGroup(eqx.Module):
         parts = dict(given=cut(self.given), loads=cut(self.loads), slots=cut(self.slots))
         parts |= dict(measured=cut(self.measured), weights=cut(self.weights), members=(0,))
         return dataclasses.replace(self, **parts)
+
+    @property
+    def settings(self) -> RunSettings | None:
+        """How it is simulated; None of what is no motion."""
+        return getattr(self.program, "settings", None)
+
+    def simulated_with(self, settings: RunSettings) -> "ExperimentGroup":
+        """The same motions, simulated otherwise."""
+        return dataclasses.replace(self, program=dataclasses.replace(self.program, settings=settings))  # type: ignore
 
     def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:
         """function(system, loads, sensors, ...) of each experiment; `more` have an axis of experiments."""

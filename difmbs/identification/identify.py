@@ -32,6 +32,7 @@ from .identifiability import Identifiability, analyse
 from .noise import at_bounds, estimated_noise, rows_of, taken_up
 from .segment_search import SegmentSearch
 from .setup import FitSetup, set_up_fit
+from .step_error import step_shifts
 from .uncertainty import Residuals, covariance, residuals_of
 
 _REACHABLE = 0.5
@@ -290,6 +291,7 @@ def finished(
         history,
         _by_experiment(setup.groups, setup.places, state.predictions, len(setup.experiments)),
         _by_experiment(setup.held_out, setup.held_out_places, held_out[1], len(setup.validation)),
+        step_shifts(problem, state, setup.unknowns.names) if status == lm.WORDS[lm.CONVERGED] else {},
     )
 
 

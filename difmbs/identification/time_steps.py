@@ -24,8 +24,7 @@ def with_steps(
         program = group.program
         step = _step(group, program, experiments, values) if isinstance(program, MotionPrediction) else None
         if step is not None and isinstance(program, MotionPrediction):
-            settings = dataclasses.replace(program.settings, dt=step.dt)
-            group = dataclasses.replace(group, program=dataclasses.replace(program, settings=settings))
+            group = group.simulated_with(dataclasses.replace(program.settings, dt=step.dt))
             names = [experiments[member].name for member in group.members]
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             remarks.append(f"{names[0]}{more}: {step}; give dt for another one")

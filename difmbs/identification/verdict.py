@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.formatting import count, explained, listed, short
+from .step_error import coarse
 from .uncertainty import Residuals, far_from_one
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ CORRELATED = 0.95
 _LEAST_EXPLAINED = 0.5
 """Share of the variance of the data of a channel."""
 WRONG_GRADIENT = 1e-4
+_SMALL_SHIFT = 0.3
+"""Of a standard error: then the error of the time steps adds less than a twentieth to it."""
+_EXACT = 1e-6
+"""Of a value: errors that are smaller are those of data without noise."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +42,7 @@ def checks(fit: "Fit") -> list[Check]:
         *(Check(BAD, f"{hint}.", "there are questions about the data") for hint in fit.hints),
         _like_noise(fit),
         _determined(fit),
+        *_steps(fit),
         *_bounds(fit),
         *_correlated(fit),
         *_vague(fit),
@@ -194,6 +200,30 @@ def _determined(fit: "Fit") -> Check:
         f"The data do not determine {listed(lost)}: {remedies}{idle}",
         f"the data do not determine {listed(lost, 3)}",
     )
+
+
+def _steps(fit: "Fit") -> list[Check]:
+    """Whether the error of the time steps is small beside that of the data."""
+    settings = coarse(fit.setup.groups)
+    if not fit.step_shifts or settings is None or settings.with_shorter_steps is None:
+        return []
+    other = f"{settings.with_shorter_steps.steps} instead of {settings.steps}"
+    if not all(map(np.isfinite, fit.step_shifts.values())):
+        said = f"With {other} the experiments cannot be predicted to their ends: the time steps are far too long."
+        return [Check(BAD, said, "the time steps are far too long")]
+    errors = {n: s for n, s in fit.scaled_standard_errors.items() if np.isfinite(s) and s > 0}
+    moved = {n: abs(fit.step_shifts[n]) / max(s, _EXACT * abs(fit.values[n])) for n, s in errors.items()}
+    worst = max(moved, key=lambda n: moved[n], default=None)
+    if worst is None or moved[worst] <= _SMALL_SHIFT:
+        return [Check(GOOD, f"The time steps are short enough: with {other} no unknown moves noticeably.")]
+    return [
+        Check(
+            BAD if moved[worst] > 1 else DOUBT,
+            f"The time steps are too long: with {other} {worst} moves by {short(moved[worst], 2)} standard errors. "
+            "Give shorter ones until nothing moves.",
+            "the time steps are too long",
+        )
+    ]
 
 
 def _bounds(fit: "Fit") -> list[Check]:

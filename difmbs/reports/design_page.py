@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..core.formatting import count, listed, short
-from ..design.design import Design
+from ..design.design import NOTICED, Design
 from ..design.objectives import (
     AbstractQuantity,
     Final,
@@ -79,7 +79,7 @@ def _motions(design: Design) -> Motions:
 
 def _summary(design: Design, motions: Motions) -> Html:
     first = sum(motions.of(q)[0] for q in design.task.objectives)
-    found = [_ended(design), _gained(design, first), *_limits(design), *_bounds(design)]
+    found = [_ended(design), _gained(design, first), *_limits(design), *_steps(design), *_bounds(design)]
     above = headline(found)
     words = {
         GOOD: f"This design is an optimum: the search converged{' and all limits are met' * bool(design.limits)}.",
@@ -132,6 +132,10 @@ def _limits(design: Design) -> list[Check]:
         else:
             found.append(Check(GOOD, f"The limit is met{' and active' * active(limit, value)}: {name}."))
     return found[:20]
+
+
+def _steps(design: Design) -> list[Check]:
+    return [] if design.step_error <= NOTICED else [Check(DOUBT, design.steps_too_long)]
 
 
 def _bounds(design: Design) -> list[Check]:

@@ -8,6 +8,9 @@ from ..simulation.simulate import simulate
 from ..simulation.solution import Solution
 from ..system.system import System
 
+_LOOSE = 1e-5
+"""Relative tolerances up to it are the usual ones."""
+
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
@@ -27,6 +30,21 @@ class RunSettings:
     def simulate(self, system: System, **times_and_throw: Any) -> Solution:
         """`simulate` with these arguments; `times_and_throw`: the others."""
         return simulate(system, **self.arguments, **times_and_throw)
+
+    @property
+    def with_shorter_steps(self) -> "RunSettings | None":
+        """With steps half as long, or with tighter tolerances where they are loose; None where steps are chosen by
+        tolerances of the usual size."""
+        if self.dt is not None:
+            return dataclasses.replace(self, dt=self.dt / 2, max_steps=2 * self.max_steps)
+        if self.rtol <= _LOOSE:
+            return None
+        return dataclasses.replace(self, rtol=self.rtol / 100, atol=self.atol / 100)
+
+    @property
+    def steps(self) -> str:
+        """What chooses the steps, in words."""
+        return f"rtol = {self.rtol:.3g}" if self.dt is None else f"dt = {self.dt:.4g} s"
 
     @property
     def arguments(self) -> dict[str, Any]:
