@@ -75,7 +75,7 @@ def test_what_is_at_a_bound_does_not_move():
     assert fit.step_shifts["spring.stiffness"] < -0.1
 
 
-@pytest.mark.parametrize("dt, level", [(0.005, "bad"), (0.0025, "doubt"), (0.001, "good")])
+@pytest.mark.parametrize(("dt", "level"), [(0.005, "bad"), (0.0025, "doubt"), (0.001, "good")])
 def test_the_verdict_knows_whether_the_steps_are_too_long(dt, level):
     fit = identify(dt=dt)
     assert fit.verdict.level == level

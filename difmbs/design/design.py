@@ -17,7 +17,6 @@ from ..system.system import System
 from .objectives import number_names
 from .task import DesignTask, evaluate
 
-
 NOTICED = 0.01
 """Relative changes by shorter time steps that are larger are worth a word."""
 
@@ -30,8 +29,8 @@ class Design:
     `limits`: the values of the limited quantities, in the order in which they were given - of several numbers the one
     that is nearest to its bound or farthest beyond -, `limited`, their names, and `met`, whether each limit is met;
     `status`: "converged", or the reason of an early end; `step_error`: the largest change, relative, of objective and
-    limits by time steps half as long, 0 where a solver chooses them by its usual tolerances; `history`; `system` with the values put in, and `params` as
-    `simulate` takes them.
+    limits by time steps half as long, 0 where a solver chooses them by its usual tolerances; `history`; `system` with
+    the values put in, and `params` as `simulate` takes them.
     """
 
     task: DesignTask

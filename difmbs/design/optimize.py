@@ -278,8 +278,7 @@ class DesignSearch:
         there, here = (sum(float(np.max(x)) for x in rows[:count]) for rows in (others, entries))
         changes = [abs(there - here) / max(abs(here), abs(self.history[0].value))]
         for limit, scale, *rows in zip(self.task.limits, self.scales, others[count:], entries[count:], strict=False):
-            there, here = (np.asarray(excesses(limit, x, scale)) for x in rows)
-            changes.append(float(np.max(np.abs(there - here))))
+            changes.append(float(np.max(np.abs(np.subtract(*(excesses(limit, x, scale) for x in rows))))))
         return float(np.max(changes))
 
     def _scales(self, z: np.ndarray) -> tuple[float, ...]:

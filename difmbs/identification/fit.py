@@ -35,8 +35,8 @@ class Fit:
     `identifiability`; `verdict`: whether the numbers can be believed; `hints`: questions about the data where the fit
     is bad; `history`; `evaluations`: so many simulations with derivatives were made; `system` with the values put in;
     `validation`: the residuals of what was only predicted; `step_shifts`: by name how far the values would move with
-    time steps half as long, empty where a solver chooses them by its usual tolerances; `tried`: where the search was started several times, the
-    results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
+    time steps half as long, empty where a solver chooses them by its usual tolerances; `tried`: where the search was
+    started several times, the results, the best one first; `gradient_errors`: what `check_gradient` found, by seed.
     """
 
     setup: FitSetup

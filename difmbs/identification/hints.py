@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.units import si_of, unit_of
 from . import channel_units
+from .comparisons import correlation, lag, moves_at_start, ratio, spread
 from .experiments import AbstractExperiment, Experiment
 from .fit_problem import ExperimentGroup, SampleRange
 from .noise import rows_of
@@ -35,8 +36,13 @@ _OF_INPUTS = (
     (_THOUSAND, 1e3, "in thousands of the SI unit"),
     (_PER_DEGREE, np.pi / 180, "in degrees"),
 )
-_NAMES = {("m", 1e-3): "mm", ("rad", np.pi / 180): "deg", ("N", 1e3): "kN"}
+_G = unit_of("g").factor
+_IN_G = (0.6 / _G, 1.7 / _G)
+_NAMES = {("m", 1e-3): "mm", ("rad", np.pi / 180): "deg", ("N", 1e3): "kN", ("m/s^2", _G): "g"}
 """Units that a factor may stand for."""
+_OR_MODEL = ". Or are lengths or masses of the model not in SI units?"
+_OPPOSITE, _ALIKE = -0.9, 0.9
+"""Correlations of series that differ by their sign, and of such as do not."""
 _CONSTANT = 5
 """An offset is so many times as large as what it varies by, and as the noise."""
 _SLOW = 0.05
@@ -69,11 +75,14 @@ class Row:
     def where(self) -> str:
         return f"{self.experiment.name}, '{self.channel}'"
 
-    def ratio(self, of: Any) -> float:
-        """How many times as large what was measured is as what is predicted, by a measure `of` size."""
-        both = np.isfinite(self.measured) & np.isfinite(self.predicted)
-        large, small = (of(np.where(both, x, np.nan)) for x in (self.measured, self.predicted))
-        return float(large / small) if small > 0 else np.nan
+    @property
+    def both(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.measured, self.predicted
+
+    @property
+    def is_series(self) -> bool:
+        """Whether it has samples enough to say something about how they vary in time."""
+        return isinstance(self.experiment, Experiment) and len(self.measured) >= _FEWEST
 
 
 def rows(
@@ -122,11 +131,15 @@ def of_start(found: Iterable[Row], setup: FitSetup) -> list[Hint]:
     for experiment in dict.fromkeys(row.experiment for row in found):
         mine = [row for row in found if row.experiment is experiment]
         about_inputs = _of_inputs(experiment, mine)
-        hints += about_inputs
+        about_rest = _of_rest(experiment, mine)
+        hints += about_inputs or about_rest
         for row in mine:
             # Of several channels that are wrong by the same factor not each is: one question at a time.
             about_units = [] if about_inputs and len(mine) > 1 else list(_of_units(row, setup))
-            hints += about_units or list(_of_offset(row, setup))
+            if about_units or about_rest:
+                hints += about_units
+            else:
+                hints += _of_offset(row, setup) or _of_sign(row, about_inputs) or _of_delay(row, setup)
     return hints
 
 
@@ -171,10 +184,10 @@ def _of_times(experiment: AbstractExperiment, vibrating: np.ndarray) -> Iterable
 def _of_inputs(experiment: AbstractExperiment, mine: Sequence[Row]) -> list[Hint]:
     """Questions where what varies is wrong by the same factor in all channels. That an input is too small,
     one cannot tell."""
-    series = [row for row in mine if isinstance(experiment, Experiment) and len(row.measured) >= _FEWEST]
+    series = [row for row in mine if row.is_series]
     if not experiment.inputs or not series:
         return []
-    ratios = [row.ratio(_spread) for row in series]
+    ratios = [ratio(*row.both, spread) for row in series]
     everywhere = ", in all channels" if len(ratios) > 1 else ""
     for (low, high), factor, asked in _OF_INPUTS:
         if all(low <= ratio <= high for ratio in ratios) and (factor < 1 or len(ratios) > 1):
@@ -188,7 +201,33 @@ def _of_inputs(experiment: AbstractExperiment, mine: Sequence[Row]) -> list[Hint
                 )
                 for name, function in experiment.inputs.items()
             ]
+    if len(series) > 1 and all(correlation(*row.both) < _OPPOSITE for row in series):
+        return [
+            Hint(
+                experiment.name,
+                None,
+                f"{experiment.name}: in all channels measured is the opposite of what the start values predict: does "
+                f"input '{name}' count in the other direction? Then it needs scale = -1",
+            )
+            for name in experiment.inputs
+        ]
     return []
+
+
+def _of_rest(experiment: AbstractExperiment, mine: Sequence[Row]) -> list[Hint]:
+    """A question about a model that moves at once, where what was measured rests."""
+    series = [row for row in mine if row.is_series]
+    if not series or not all(moves_at_start(*row.both) for row in series):
+        return []
+    return [
+        Hint(
+            experiment.name,
+            None,
+            f"{experiment.name}: what was measured rests in the beginning, and the model moves at once: is it in "
+            "equilibrium at its start? Look at masses, lengths, gravity and initial positions, all in SI units; "
+            "simulate without inputs shows where it goes, static_equilibrium where it rests",
+        )
+    ]
 
 
 def _of_length(factor: float) -> str:
@@ -201,12 +240,47 @@ def _range(function: Any) -> str:
 
 
 def _of_units(row: Row, setup: FitSetup) -> Iterable[Hint]:
-    ratio = row.ratio(_size)
+    times = ratio(*row.both)
     for (low, high), factor, asked in _OF_CHANNELS:
-        if low <= ratio <= high:
-            said = f"measured is {ratio:.4g} times what the start values predict: {asked}?"
+        if low <= times <= high:
+            said = f"measured is {times:.4g} times what the start values predict: {asked}?"
             text = f"{row.where}: {said} Then {_remedy(row, setup, factor)}"
-            yield Hint(row.experiment.name, row.channel, text)
+            yield Hint(row.experiment.name, row.channel, f"{text}{_OR_MODEL}")
+    times = ratio(*row.both, spread)
+    if _unit(row, setup) == "m/s^2" and _IN_G[0] <= times <= _IN_G[1] and correlation(*row.both) > _ALIKE:
+        said = f"what varies is {times:.4g} times what the start values predict: in g?"
+        yield Hint(row.experiment.name, row.channel, f"{row.where}: {said} Then {_remedy(row, setup, _G)}")
+
+
+def _of_sign(row: Row, about_inputs: Sequence[Hint]) -> list[Hint]:
+    if about_inputs or not row.is_series or correlation(*row.both) > _OPPOSITE:
+        return []
+    text = (
+        f"{row.where}: measured is the opposite of what the start values predict: does the sensor count in the other "
+        "direction, or an axis of the model? Then the channel needs scale = -1"
+    )
+    return [Hint(row.experiment.name, row.channel, f"{text}{', or an input does' if row.experiment.inputs else ''}")]
+
+
+def _of_delay(row: Row, setup: FitSetup) -> list[Hint]:
+    experiment = row.experiment
+    if not row.is_series or not isinstance(experiment, Experiment) or f"{row.channel}.delay" in setup.unknowns.names:
+        return []
+    apart = np.diff(experiment.times)
+    if np.ptp(apart) > 0.1 * np.median(apart):
+        return []
+    late = lag(*row.both) * float(np.median(apart))
+    if late == 0:
+        return []
+    delay = experiment.channels[row.channel].delay + late
+    ends = sorted((0.0, 2 * delay))
+    text = (
+        f"{row.where}: measured comes {abs(late):.4g} s {'later' if late > 0 else 'earlier'} than what the start "
+        "values predict, and is alike otherwise: a delay, or another start of the record? Then the channel needs "
+        f"delay = {delay:.4g}, or an unknown '{row.channel}.delay' such as mbs.Interval({delay:.4g}, {ends[0]:.4g}, "
+        f"{ends[1]:.4g})"
+    )
+    return [Hint(experiment.name, row.channel, text)]
 
 
 def _remedy(row: Row, setup: FitSetup, factor: float) -> str:
@@ -216,14 +290,20 @@ def _remedy(row: Row, setup: FitSetup, factor: float) -> str:
         if np.isclose(scale * unit_of(channel.unit).factor, 1):
             return "the channel needs neither unit nor scale"
         return f'the channel needs scale = {scale:.6g} beside unit = "{channel.unit}"'
-    known = _NAMES.get((si_of(channel_units.of_output(setup.system, channel.output or row.channel)), factor))
+    known = _NAMES.get((_unit(row, setup), factor))
     named = f', or unit = "{known}"' if known and channel.scale == 1 else ""
     return f"the channel needs scale = {scale:.6g}{named}"
 
 
-def _of_offset(row: Row, setup: FitSetup) -> Iterable[Hint]:
+def _unit(row: Row, setup: FitSetup) -> str:
+    """The SI unit of what a channel measures, without its prefixes; "" where it is not known."""
+    return si_of(channel_units.of_output(setup.system, row.experiment.channels[row.channel].output or row.channel))
+
+
+def _of_offset(row: Row, setup: FitSetup) -> list[Hint]:
     if not isinstance(row.experiment, Experiment) or f"{row.channel}.bias" in setup.unknowns.names:
-        return
+        return []
+    found = []
     noise, bias = row.experiment.noise(row.channel), row.experiment.channels[row.channel].bias
     for i, (measured, predicted) in enumerate(zip(row.measured.T, row.predicted.T, strict=True)):
         off = (measured - predicted)[np.isfinite(measured - predicted)]
@@ -232,22 +312,14 @@ def _of_offset(row: Row, setup: FitSetup) -> Iterable[Hint]:
         mean, least = float(np.mean(off)), max(np.std(off), 0 if noise is None else float(np.max(noise)))
         if abs(mean) > _CONSTANT * least and abs(mean) > np.nanstd(measured):
             entry = "" if row.measured.shape[1] == 1 else f"[{i}]"
-            yield Hint(
-                row.experiment.name,
-                row.channel,
+            text = (
                 f"{row.where}{entry}: measured is {abs(mean):.4g} {'less' if mean < 0 else 'more'} than predicted, "
                 f"nearly constant ({mean:.4g} +- {np.std(off):.2g}): a bias, or another zero? Then the channel needs "
-                f"bias = {bias + mean:.4g}, or an unknown '{row.channel}.bias'",
+                f"bias = {bias + mean:.4g}, or an unknown '{row.channel}.bias'. Or does the model rest elsewhere: are "
+                "masses, gravity and free lengths right?"
             )
-
-
-def _size(x: np.ndarray) -> float:
-    return float(np.sqrt(np.nansum(x**2)))
-
-
-def _spread(x: np.ndarray) -> float:
-    known = ~np.all(np.isnan(x), axis=0)
-    return float(np.sqrt(np.nansum((x[:, known] - np.nanmean(x[:, known], axis=0)) ** 2)))
+            found.append(Hint(row.experiment.name, row.channel, text))
+    return found
 
 
 def texts(hints: Iterable[Hint], bad: Mapping[str, set[str]] | None = None) -> tuple[str, ...]:
