@@ -37,7 +37,7 @@ def predicted(stiffness=5000.0, damping=100.0, road=1.0):
     system, points = with_inputs("", car(), {"profile.offset": mbs.Piecewise(TIMES, road * ROAD)})
     system = system.with_values({path: jnp.asarray(x) for path, x in points.items()})
     params = {"spring": {"stiffness": stiffness, "damping": damping}}
-    solution = mbs.simulate(system, t1=4.0, dt=0.02, saveat=TIMES, params=params)
+    solution = mbs.simulate(system, t1=4.0, dt=0.02, saveat=TIMES, params=params, throw=False)
     return {name: np.asarray(solution[output]) for name, output in OUTPUTS.items()}
 
 

@@ -22,6 +22,7 @@ _MOST_COLUMNS = 1000
 @click.command("simulate")
 @click.argument("model")
 @click.option("--t-end", type=float, help="When it ends [s], instead of what the file says.")
+@click.option("--save-dt", type=float, help="Time between outputs [s], instead of what the file says.")
 @click.option("--set", "given", multiple=True, metavar="NAME=VALUE", help="Such as spring.stiffness=3e3.")
 @click.option(
     "--input",
@@ -38,6 +39,7 @@ def simulate(
     report: Report,
     model: str,
     t_end: float | None,
+    save_dt: float | None,
     given: tuple[str, ...],
     inputs: tuple[str, ...],
     out: str,
@@ -53,7 +55,7 @@ def simulate(
     from ..files.writing import output_folder
 
     described = read_model(model, allow_outside=allow_outside)
-    settings = _settings(model, described.simulation, t_end)
+    settings = _settings(model, described.simulation, t_end, save_dt)
     changes, recorded = _changes(given), recorded_inputs(inputs)
     system = _changed(described.assemble(), changes)
     system, settings, remark = driven(system, settings, recorded)
@@ -69,7 +71,8 @@ def simulate(
     good = int(_reached(solution).sum())
     report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
     report.say(str(health) if health else "nothing was reached")
-    report.say(f"{seconds['all']:.2f} s, of which {seconds['compile']:.2f} s compiling")
+    whole = time.perf_counter() - report.begun
+    report.say(f"{whole:.1f} s: simulation {seconds['all']:.1f} s, {seconds['compile']:.1f} s of it compiling")
     report.say(f"written: {folder}/manifest.json, sensors.csv, solution.npz ({good} of {len(solution.t)} output times)")
     if not system.structure.readings:
         report.say("the model names no sensor: sensors.csv has the places of its bodies")
@@ -82,15 +85,15 @@ def simulate(
     return code
 
 
-def _settings(model: str, described: Any, t_end: float | None) -> Any:
+def _settings(model: str, described: Any, t_end: float | None, save_dt: float | None) -> Any:
     from ..core.errors import FileError
     from ..files.simulation_settings import SimulationSettings
 
-    if t_end is None:
-        if described is None:
-            raise FileError(f"{model} has no table [simulation]. Add one with t_end, or pass --t-end.")
-        return described
-    return SimulationSettings(t_end) if described is None else dataclasses.replace(described, t_end=t_end)
+    if t_end is None and described is None:
+        raise FileError(f"{model} has no table [simulation]. Add one with t_end, or pass --t-end.")
+    given: dict[str, Any] = {} if t_end is None else {"t_end": t_end}
+    given |= {} if save_dt is None else {"save_dt": save_dt, "save_times": None}
+    return SimulationSettings(**given) if described is None else dataclasses.replace(described, **given)
 
 
 def _changes(given: tuple[str, ...]) -> dict[str, Any]:
@@ -124,9 +127,11 @@ def _run(system: Any, settings: Any) -> tuple[Any, Any]:
     import numpy as np
 
     from ..simulation.health import check
+    from ..simulation.moved_starts import warn_if_moved
     from ..simulation.simulate import simulate
 
     solution = jax.block_until_ready(simulate(system, throw=False, **settings.arguments()))
+    warn_if_moved(solution)
     return solution, check(solution) if np.any(_reached(solution)) else None
 
 

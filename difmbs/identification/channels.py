@@ -79,6 +79,8 @@ def in_window(experiment: str, times: np.ndarray, window: Any) -> np.ndarray:
             f"experiment '{experiment}': window must be two times such as (0.5, 4.0), or None, got {show(window)}."
         )
     first, last = (bound if x is None else float(x) for x, bound in zip(ends, (-np.inf, np.inf), strict=True))
+    if first > last:
+        raise ParameterError(f"experiment '{experiment}': window = ({first:g}, {last:g}) ends before it begins.")
     kept = (times >= first) & (times <= last)
     if np.sum(kept) < 2:
         raise ParameterError(

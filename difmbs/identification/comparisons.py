@@ -60,7 +60,7 @@ def moves_at_start(measured: np.ndarray, predicted: np.ndarray) -> bool:
     """Whether a prediction moves in the beginning, as much as ever, while what was measured rests."""
     first = max(_FEWEST, int(_BEGINNING * len(measured)))
     at_rest, moving, whole = (_range(x) for x in (measured[:first], predicted[:first], measured))
-    return bool(at_rest < 0.1 * moving and moving > 0.5 * whole)
+    return bool(at_rest < 0.1 * min(moving, whole) and moving > 0.5 * whole)
 
 
 def _range(x: np.ndarray) -> float:

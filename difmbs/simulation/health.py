@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.integrate import cumulative_simpson
 
-from ..core.errors import SimulationError
+from ..core.errors import SimulationError, counted
 from ..core.reprs import limited
 from ..dynamics.accelerations import accelerations
 from ..dynamics.implicit_equations import VELOCITY
@@ -21,6 +21,11 @@ from ..system.structure import equation_names
 from ..system.system import System
 from .arguments import difference_step
 from .solution import Solution
+
+_TOO_FEW = 0.1
+"""Of the energy that changes: where the work is known no better, the balance says nothing."""
+_AT_REST = 1e-12
+"""Of the energy: what changes less is rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,16 +64,24 @@ class Health:
         ]
         # Where potential energy is zero is anybody's choice, so its size says nothing.
         scale = max(np.abs(self.kinetic).max(), np.abs(self.energy - self.energy[0]).max())
-        share = self.balance / scale if scale else 0
         start, end = self.energy[[0, -1]]
-        known = f"the work is known to {self.quadrature:.1g} J from these outputs"
-        known = known if np.isfinite(self.quadrature) else "there are too few outputs to know the work"
-        lines += [
-            f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)",
-            f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
-            f"change of energy less this work, which should be 0: at most {self.balance:.2g} J, {share:.1g} of the "
-            f"largest kinetic energy ({known})",
-        ]
+        lines.append(f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)")
+        rounding = _AT_REST * np.abs(self.energy).max()
+        if self.quadrature > max(_TOO_FEW * scale, rounding):
+            count = counted(len(self.energy), "output")
+            lines.append(
+                f"work of dampers, loads and moving constraints in between: not known from {count}, between which "
+                "their power changes too fast; with more of them the balance of energy can be checked"
+            )
+        else:
+            balance = f"{self.balance:.2g} J"
+            if scale > rounding:
+                balance += f", {self.balance / scale:.1g} of the largest kinetic energy"
+            lines += [
+                f"work of dampers, loads and moving constraints in between: {self.work[-1]:.6g} J",
+                f"change of energy less this work, which should be 0: at most {balance} (the work is known to "
+                f"{self.quadrature:.1g} J from these outputs)",
+            ]
         lines.append(", ".join(f"{name}: {value:.6g}" for name, value in self.stats.items()))
         return "\n".join(lines)
 

@@ -33,6 +33,7 @@ from .arguments import (
     with_numbers,
 )
 from .fixed_steps import FixedSteps
+from .moved_starts import warn_if_moved
 from .solution import Solution, raise_if_failed
 from .trajectory import solve_trajectory
 
@@ -88,6 +89,7 @@ def simulate(
         solution = _simulate(system, values, method, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
+        warn_if_moved(solution)
     return solution
 
 

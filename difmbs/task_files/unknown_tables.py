@@ -49,6 +49,8 @@ def _unknown(name: str, table: Mapping[str, Any], searched: Mapping[str, Kind]) 
     if "prior" in table:
         more["prior"] = tuple(map(float, table["prior"]))
     lower, upper = (table.get(key) for key in ("lower", "upper"))
+    if lower is not None and upper is not None and not lower < upper:
+        raise ParameterError(f"lower = {lower:g} must be less than upper = {upper:g}.")
     if table.get("positive", False) and (lower is not None or upper is not None):
         raise ParameterError("give positive = true, or lower and upper, not both.")
     if table.get("positive", False) or (lower == 0 and upper is None):

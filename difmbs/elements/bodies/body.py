@@ -4,18 +4,17 @@ import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...core.parameters import Spec
-from ...core.reprs import of_fields
 from ...core.types import Matrix, Vector, Vector3
+from ..element import AbstractElement
 from ..ports import BodyPose
 
 
-class AbstractBody(eqx.Module):
+class AbstractBody(AbstractElement):
     """Coordinates and inertia.
 
     `q` are the configuration coordinates, `v` the velocity coordinates; `rate` joins them. Translations are those of
@@ -35,9 +34,6 @@ class AbstractBody(eqx.Module):
 
     planar: ClassVar[bool] = False
     """Whether it moves in the x-y plane, and there alone."""
-
-    def __repr__(self) -> str:
-        return of_fields(self)
 
     @abc.abstractmethod
     def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 
 from ...core.errors import ModelError
 from ...core.parameters import as_array, is_numbers, show, show_error
-from ...core.reprs import of_fields
 from ...core.types import Scalar, Vector
+from ..element import AbstractElement
 from ..ports import AbstractPort, Point
 
 
-class AbstractConnector(eqx.Module):
+class AbstractConnector(AbstractElement):
     """`ports` says what each marker must deliver; `outputs` are the documented output variables by name."""
 
     ties: ClassVar[dict[str, tuple[int, str]]] = {}
@@ -34,9 +34,6 @@ class AbstractConnector(eqx.Module):
 
     along_line: ClassVar[bool] = False
     """Whether it acts along the line between its markers, as far as it sees it, so that it needs a distance."""
-
-    def __repr__(self) -> str:
-        return of_fields(self)
 
     @property
     @abc.abstractmethod

@@ -1,0 +1,27 @@
+"""What bodies and connectors have in common."""
+
+import inspect
+from typing import Any
+
+import equinox as eqx
+
+from ..core.errors import ParameterError, did_you_mean
+from ..core.reprs import of_fields
+
+
+class AbstractElement(eqx.Module):
+    """A part of a model; its fields are its parameters."""
+
+    def __new__(cls, *_: Any, **given: Any) -> "AbstractElement":
+        # Python's own refusal does not say what the arguments are.
+        known = list(inspect.signature(cls.__init__).parameters)[1:]
+        for name in given:
+            if name not in known and name in ("name", "between", *getattr(cls, "initial", ())):
+                place = f"model.add(..., {name}=...)"
+                raise ParameterError(f"{cls.__name__} has no argument '{name}': it is one of {place}.")
+            if name not in known:
+                raise ParameterError(f"{cls.__name__} has no argument '{name}'. {did_you_mean(name, known)}")
+        return super().__new__(cls)
+
+    def __repr__(self) -> str:
+        return of_fields(self)
