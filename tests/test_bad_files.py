@@ -146,6 +146,14 @@ def test_bad_models(file, content, message):
     assert len(str(caught.value)) < 1000
 
 
+def test_a_table_is_called_by_what_it_is(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("t,x\n0,1\n")
+    for read, kind in ((mbs.load, "model"), (mbs.load_fit, "fit"), (mbs.load_design, "design")):
+        with pytest.raises(mbs.FileError, match=f'run.csv is a table, and a {kind} file is needed.*file = "run.csv"'):
+            read(path)
+
+
 def test_what_is_wrong_with_the_whole_is_said_of_the_file_too(file):
     text = "schema = 1\n[[mass_1d]]\nname = 'm'\nmass = 1\n"
     path = file(text + "[[sensor]]\nname = 'x'\nof = 'm'\nquantity = 'positon.x'")

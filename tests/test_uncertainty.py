@@ -33,6 +33,29 @@ def test_probabilities_of_noise_are_uniform():
         assert abs(np.mean(whiteness < p) - p) < 4 * np.sqrt(p * (1 - p) / 1000)
 
 
+def test_outliers_are_named_with_their_times():
+    rng, times = np.random.default_rng(0), np.linspace(0, 2, 201)
+    off = rng.normal(size=201)
+    off[[50, 120]] = 9.0, -30.0
+    found = residuals_of("run", "x", off, np.ones(201), off, times)
+    assert found.outliers == (("at 1.2 s", -30.0), ("at 0.5 s", 9.0))
+    assert 'outliers at 1.2 s (-30), at 0.5 s (+9)? loss = "huber" counts them less' in found.remark
+    assert residuals_of("run", "x", off, np.ones(201), off).outliers[0] == ("at sample 120", -30.0)
+    uncounted = residuals_of("run", "x", off, np.where(np.abs(off) < 5, 1.0, 0.0), off, times)
+    assert (uncounted.outliers, uncounted.remark) == ((), "")
+
+
+@pytest.mark.parametrize(("step", "coarse"), [(0.1, True), (1e-3, False)])
+def test_the_resolution_of_an_encoder_is_no_outlier(step, coarse):
+    times = np.linspace(0, 3, 500)
+    way = 2 * np.sin(2 * times) + 1e-3 * np.random.default_rng(0).normal(size=500)
+    measured = step * np.round(way / step)
+    found = residuals_of("run", "x", (measured - 2 * np.sin(2 * times)) / 0.03, np.full(500, 1 / 0.03), measured, times)
+    assert found.resolution == (pytest.approx(step) if coarse else 0)
+    assert ("the data are multiples of 0.1, as of an encoder" in found.remark) == coarse
+    assert ("/ sqrt(12) = 0.0289" in found.remark) == coarse
+
+
 @pytest.mark.parametrize("freedom", [3, 50])
 def test_chi2_of_noise_is_hardly_ever_far_from_one(freedom):
     draws = np.random.default_rng(0).chisquare(freedom, size=5000)

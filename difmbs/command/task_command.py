@@ -119,7 +119,7 @@ def search(
         said = f"not converged ({result.status}); the best values so far are saved"
         if converged:
             said = f"the derivatives are wrong by {error:.2g}, relative; please report this"
-        if result.status == "max_iterations":
+        if result.status == "max_iterations" and not getattr(result, "hints", ()):
             said += ". Raise max_iterations in [search]"
         click.echo(f"{options.name}: {said}.\nresume: {options.to_resume()}", err=True)
         found |= {"error": said, "resume": options.to_resume()}

@@ -13,7 +13,6 @@ from ..core.parameters import show
 _DELIMITERS = {",": "','", ";": "';'", "\t": r"'\t'", "|": "'|'"}
 _ENCODINGS = ("utf-8", "latin-1", "cp1252")
 _MOST_SKIPPED = 10_000
-ABOVE = "Lines above the names of the columns are left out with skip = 1 or more."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,13 +84,13 @@ class Dialect:
         other = next((c for c in ";\t|," if c in line and c not in (self.delimiter, self.decimal)), None)
         return "" if other is None else f"columns are separated by {_DELIMITERS[other]}: read it with {_option(other)}."
 
-    def hint(self, line: str, columns: int, at_first: bool) -> str:
-        """What to do about a row that has another number of cells; `at_first`: it is the first one below the names."""
+    def hint(self, line: str, columns: int) -> str:
+        """What to do about a row that has another number of cells; "" if that is not known."""
         if any(c in line for c in ";\t" if c != self.delimiter):
             return f" Separate columns by {_DELIMITERS[self.delimiter]}, in all rows alike."
         if self.delimiter == "," and line.count(",") + 1 == 2 * columns and self._plain.fullmatch(line):
             return " Write decimal points, not commas."
-        return f" {ABOVE}" if at_first else ""
+        return ""
 
     def other_decimal(self, cell: str) -> str:
         """What to do about a number that is written with the other decimal sign."""

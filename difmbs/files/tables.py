@@ -14,7 +14,7 @@ import numpy as np
 from ..core.errors import FileError, counted, did_you_mean
 from ..core.parameters import show
 from ..core.reprs import listed
-from .dialects import ABOVE, Dialect, unbracketed
+from .dialects import Dialect, unbracketed
 from .error_locations import said_of
 from .reading import opened
 from .writing import replacing
@@ -22,6 +22,8 @@ from .writing import replacing
 LONGEST_LINE = 1_000_000
 MOST_ROWS = 10_000_000
 MOST_NUMBERS = 100_000_000
+_LOOKED_AT = 100
+"""Lines in which names of columns are looked for."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -138,7 +140,7 @@ def _lines(path: Any, dialect: Dialect, file: BinaryIO) -> Iterator[tuple[int, s
         if not line.strip():
             empty = empty or row
         elif empty:
-            raise FileError(f"{path}: row {empty} is empty.{'' if begun else f' {ABOVE}'}")
+            raise FileError(f"{path}: row {empty} is empty.{'' if begun else _above(path, dialect)}")
         elif begun or not line.startswith("#"):
             begun = True
             yield row, line
@@ -181,12 +183,13 @@ def _numbers(
         cells = [] if values else dialect.cells(path, row, line)
         if (found := len(values or cells)) != len(names):
             said = f"row {row} has {found} cells, but there are {len(names)} columns."
-            raise FileError(f"{path}: {said}{dialect.hint(line, len(names), row == first)}")
+            hint = dialect.hint(line, len(names)) or (_above(path, dialect) if row == first else "")
+            raise FileError(f"{path}: {said}{hint}")
         if len(numbers) > MOST_NUMBERS:
             raise FileError(f"{path} has more than {MOST_NUMBERS} numbers. Keep fewer samples, or split the file.")
         if row == first and any(cells) and not any(map(_begins_like_a_number, cells)):
             said = f"row {row} has no numbers. A row of units is read with units_row = true."
-            raise FileError(f"{path}: {said} {ABOVE}")
+            raise FileError(f"{path}: {said}{_above(path, dialect)}")
         numbers.extend(
             values or [_number(path, dialect, row, *cell, may_miss) for cell in zip(names, cells, strict=True)]
         )
@@ -195,6 +198,26 @@ def _numbers(
         row, column = bad[0]
         raise FileError(f"{path}: row {row + first}, column '{names[column]}': the number is too large.")
     return table
+
+
+def _above(path: Any, dialect: Dialect) -> str:
+    """What to do about lines above the names of the columns, and how many there seem to be."""
+    with opened(path) as file:
+        lines = [file.readline(LONGEST_LINE) for _ in range(_LOOKED_AT)]
+    named: tuple[int, list[str]] | None = None
+    for i, line in enumerate(lines[dialect.skip :], dialect.skip):
+        try:
+            cells = dialect.cells(path, i + 1, dialect.decoded(path, i + 1, line))
+        except FileError:
+            break
+        if cells and all(dialect.number.fullmatch(cell.strip()) for cell in cells):
+            if named is None or named[0] <= dialect.skip or len(named[1]) != len(cells):
+                break
+            names = listed([cell.strip() for cell in named[1]])
+            return f" With skip = {named[0]} the lines above row {named[0] + 1} are left out, and its {names} are names."
+        if cells and (named is None or len(named[1]) != len(cells)):
+            named = (i, cells)
+    return " Lines above the names of the columns are left out with skip = 1 or more."
 
 
 def _begins_like_a_number(cell: str) -> bool:

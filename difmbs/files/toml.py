@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ SCHEMA = 1
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*([\w-]+)[ \t]*\]\]", re.ASCII)
 _PART = re.compile(r"[ \t]*\[[ \t]*[\w-]+[ \t]*\.[^\[\]=]*(\[[^\[\]=]*\])?[^\[\]=]*\]", re.ASCII)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+_OF_TABLES = (".csv", ".tsv", ".dat")
 
 Item = tuple[str, int]
 """The n-th of the tables [[key]]."""
@@ -77,6 +80,11 @@ def read_document(path: str | os.PathLike[str], kind: str, keys: list[str]) -> D
     except RecursionError:
         raise FileError(f"{path}: brackets are nested too deeply.") from None
     except ValueError as error:
+        if Path(path).suffix.lower() in _OF_TABLES:
+            raise FileError(
+                f"{path} is a table, and a {kind} file is needed. A fit file names it under [[experiment]], with "
+                f'file = "{Path(path).name}".'
+            ) from None
         raise FileError(f"{path}: {error}.") from None
     document = Document(
         str(path), content, _lines(text, content) | _parts(text, content), hashlib.sha256(text.encode()).hexdigest()

@@ -126,12 +126,17 @@ class Fit:
         return {path: np.asarray(value) for path, value in found.items()}
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Intervals by the linearization: the value of each unknown and some standard errors to both sides.
+        """Intervals by the linearization: the value of each unknown and some standard errors to both sides, as far as
+        its range goes.
 
         `profile` does without the linearization.
         """
         margin = self.quantile(level)
-        return {n: (self.values[n] - margin * s, self.values[n] + margin * s) for n, s in self.standard_errors.items()}
+        least, most = self.setup.unknowns.lower, self.setup.unknowns.upper
+        return {
+            n: (float(max(self.values[n] - margin * s, low)), float(min(self.values[n] + margin * s, high)))
+            for (n, s), low, high in zip(self.standard_errors.items(), least, most, strict=True)
+        }
 
     def quantile(self, level: float) -> float:
         """Number of standard errors that hold a share `level` of results: Student's t where the noise was estimated."""

@@ -22,7 +22,7 @@ from ..search.run_settings import RunSettings
 from ..simulation.arguments import check_system, check_whole
 from ..system.system import System
 from .best_start import TriedStarts, best_start
-from .experiments import AbstractExperiment
+from .experiments import AbstractExperiment, Experiment
 from .failures import why_not
 from .fit import Fit, Iteration
 from .fit_checkpoint import SearchCheckpoint, fingerprint_of_fit, restored, store
@@ -335,7 +335,8 @@ def _residuals(setup, groups, places, predictions, experiments) -> tuple[Residua
         weights = weights / np.sqrt(experiment.weight)
         if np.any(weights > 0):
             off = weights * (measured - predicted)
-            found.append(residuals_of(experiment.name, place.channel, off, weights, measured))
+            times = experiment.times if isinstance(experiment, Experiment) else None
+            found.append(residuals_of(experiment.name, place.channel, off, weights, measured, times))
     return tuple(found)
 
 

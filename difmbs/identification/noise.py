@@ -9,9 +9,7 @@ from ..search import levenberg_marquardt as lm
 from .fit_problem import ExperimentGroup, FitProblem, SampleRange
 from .identifiability import RANK
 from .setup import FitSetup
-
-_NORMAL = 1.4826
-"""The standard deviation of normally distributed numbers over the median of their sizes."""
+from .uncertainty import NORMAL
 
 
 def rows_of(
@@ -71,4 +69,4 @@ def _size(rows: list[tuple[float, np.ndarray]]) -> float:
 
 def _usual_size(rows: list[tuple[float, np.ndarray]]) -> float:
     """Whatever outliers there are."""
-    return _NORMAL * float(np.median(np.abs(np.concatenate([off for _, off in rows]))))
+    return NORMAL * float(np.median(np.abs(np.concatenate([off for _, off in rows]))))

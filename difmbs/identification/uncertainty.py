@@ -16,6 +16,15 @@ _ROUNDING = 1e-16
 """Share of the variance of a signal that is rounding."""
 _ACCIDENT = 1e-3
 """Probability that chi^2 of residuals that are only noise is far from its mean."""
+_FAR = 5
+"""Usual sizes of residuals: of 300,000 normally distributed ones less than one is as large."""
+NORMAL = 1.4826
+"""The standard deviation of normally distributed numbers over the median of their sizes."""
+_SHOWN = 3
+_FEW = 0.01
+"""Share of the samples: more of them are no outliers."""
+_OF_STEPS = 0.5
+"""Share of the residuals that is due to the resolution of the data."""
 _NOTICEABLE = 0.05
 """Standard errors that would change by less, relative, are left as they are."""
 
@@ -67,7 +76,9 @@ class Residuals:
     `count` samples; `rms`; `chi2`, the sum of squares; `normality`: the probability of so unusual a distribution if
     they were normally distributed; `autocorrelation` from one sample to the next; `whiteness`: the probability of so
     much of it if they were independent; `unexplained`: the share of the variance of the data that is left, NaN where
-    the data are constant, and `r_squared`, 1 less that; `weighted`: the residuals themselves.
+    the data are constant, and `r_squared`, 1 less that; `resolution` of the data if they are multiples of one number,
+    otherwise 0; `outliers`: where the largest are, and how large, if they are too large for noise; `weighted`: the
+    residuals themselves.
     """
 
     experiment: str
@@ -79,11 +90,13 @@ class Residuals:
     autocorrelation: float
     whiteness: float
     unexplained: float
+    resolution: float
+    outliers: tuple[tuple[str, float], ...]
     weighted: np.ndarray = dataclasses.field(repr=False, compare=False)
 
     def numbers(self) -> dict[str, Any]:
         """All but the residuals themselves, by name."""
-        names = [field.name for field in dataclasses.fields(self) if field.name != "weighted"]
+        names = [field.name for field in dataclasses.fields(self) if field.name not in ("weighted", "outliers")]
         return {name: getattr(self, name) for name in (*names, "r_squared", "normality")}
 
     @property
@@ -101,22 +114,45 @@ class Residuals:
         return float(normaltest(self.weighted).pvalue)
 
     @property
+    def _alike(self) -> bool:
+        """Whether neighbours are."""
+        return self.whiteness < 1e-3 and abs(self.autocorrelation) > 0.1
+
+    @property
     def remark(self) -> str:
         """What is unusual, in words; but not about residuals that are nothing but rounding."""
         if self.rms < _NOTHING or self.unexplained < _ROUNDING:
             return ""
         said = []
-        if self.whiteness < 1e-3 and abs(self.autocorrelation) > 0.1:
+        if self._alike:
             said.append("neighbouring residuals are alike: something is missing in the model")
         if self.normality < 1e-3:
-            said.append("not normally distributed: outliers?")
+            said.append(f"not normally distributed{self._why()}")
         return "; ".join(said)
+
+    def _why(self) -> str:
+        rounding = self.resolution / np.sqrt(12)
+        if rounding > _OF_STEPS * self.rms * self.noise:
+            return (
+                f": the data are multiples of {self.resolution:.4g}, as of an encoder or a converter, which is noise "
+                f"of {self.resolution:.4g} / sqrt(12) = {rounding:.3g}"
+            )
+        if self._alike or not self.outliers or len(self.outliers) > max(_SHOWN, _FEW * self.count):
+            return ""
+        shown = ", ".join(f"{where} ({size:+.3g})" for where, size in self.outliers[:_SHOWN])
+        more = f" and {len(self.outliers) - _SHOWN} more" if len(self.outliers) > _SHOWN else ""
+        return f": outliers {shown}{more}? loss = \"huber\" counts them less"
 
 
 def residuals_of(
-    experiment: str, channel: str, weighted: np.ndarray, weights: np.ndarray, measured: np.ndarray
+    experiment: str,
+    channel: str,
+    weighted: np.ndarray,
+    weights: np.ndarray,
+    measured: np.ndarray,
+    times: np.ndarray | None = None,
 ) -> Residuals:
-    """`weighted` residuals with their `weights`, 0 where a sample does not count."""
+    """`weighted` residuals with their `weights`, 0 where a sample does not count; `times` of time series."""
     counts = weights > 0
     kept = weighted[counts]
     n = kept.size
@@ -141,5 +177,30 @@ def residuals_of(
         together,
         float(2 * special.ndtr(-abs(together) * np.sqrt(max(pairs.size, 1)))),
         np.nan if constant else float(missed / signal),
+        _resolution(measured[counts]),
+        _outliers(weighted, counts, times),
         kept,
+    )
+
+
+def _resolution(known: np.ndarray) -> float:
+    """The number that all are multiples of, but for a common offset; 0 if most of them differ."""
+    levels = np.unique(known)
+    if levels.size < 3 or levels.size > known.size / 2:
+        return 0.0
+    gaps = np.diff(levels)
+    # Values that were written with a few digits differ a little where they are equal.
+    least = float(np.min(gaps[gaps > 1e-3 * gaps.max()]))
+    multiples = gaps / least
+    return least if np.all(np.abs(multiples - np.round(multiples)) < 0.05) else 0.0
+
+
+def _outliers(weighted: np.ndarray, counts: np.ndarray, times: np.ndarray | None) -> tuple[tuple[str, float], ...]:
+    sizes = np.where(counts, np.abs(weighted), 0)
+    far = _FAR * NORMAL * float(np.median(sizes[counts])) if np.any(counts) else np.inf
+    places = [tuple(place) for place in np.argwhere(sizes > far)]
+    places.sort(key=lambda place: -sizes[place])
+    return tuple(
+        (f"at sample {place[0]}" if times is None else f"at {times[place[0]]:.6g} s", float(weighted[place]))
+        for place in places
     )

@@ -19,6 +19,10 @@ _LEAST_EXPLAINED = 0.5
 WRONG_GRADIENT = 1e-4
 _SMALL_SHIFT = 0.3
 """Of a standard error: then the error of the time steps adds less than a twentieth to it."""
+_VAGUE = 0.25
+"""Of a value: as uncertain it may as well be half or twice as large."""
+_FAR = 1e4
+"""Times the start value."""
 _EXACT = 1e-6
 """Of a value: errors that are smaller are those of data without noise."""
 
@@ -44,6 +48,7 @@ def checks(fit: "Fit") -> list[Check]:
         _determined(fit),
         *_steps(fit),
         *_bounds(fit),
+        *_ran_away(fit),
         *_correlated(fit),
         *_vague(fit),
         *_priors(fit),
@@ -240,6 +245,28 @@ def _bounds(fit: "Fit") -> list[Check]:
     ]
 
 
+def _ran_away(fit: "Fit") -> list[Check]:
+    """Unknowns without a bound in reach that went where nothing depends on them any more."""
+    found = []
+    for name, error, positive in zip(
+        fit.names, fit.standard_errors.values(), fit.setup.unknowns.logarithmic, strict=True
+    ):
+        value, start = fit.values[name], fit.start[name]
+        if positive and error > _VAGUE * value and not start / _FAR < value < start * _FAR:
+            found.append((name, "towards zero" if value < start else "towards infinity"))
+    if not found:
+        return []
+    said = listed([f"{name} ({where}: {short(fit.values[name], 3)})" for name, where in found])
+    return [
+        Check(
+            DOUBT,
+            f"Far away from its start and not determined there: {said}. Perhaps the data want none of it: fix it, or "
+            "give a range with mbs.Interval.",
+            f"{listed([f'{name} went {where}' for name, where in found], 3)}",
+        )
+    ]
+
+
 def _correlated(fit: "Fit") -> list[Check]:
     pairs = strongest(fit, CORRELATED)
     if not pairs:
@@ -271,7 +298,7 @@ def strongest(fit: "Fit", least: float) -> list[tuple[int, int, float]]:
 
 def _vague(fit: "Fit") -> list[Check]:
     """Unknowns that may as well be half or twice as large."""
-    vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > 0.25 * abs(fit.values[n]) > 0]
+    vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > _VAGUE * abs(fit.values[n]) > 0]
     if not vague:
         return []
     return [

@@ -60,6 +60,10 @@ class Solution(eqx.Module):
         """The sensors, and the output variables of every element. Of vectors there are .x, .y and .z too."""
         return output_names(self.system)
 
+    def keys(self) -> tuple[str, ...]:
+        """`names`, for `dict(solution)`."""
+        return self.names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
