@@ -538,16 +538,16 @@ IDENTIFICATION = (
     ),
     Fault(
         "estimated noise without what the unknowns take up",
-        "identification/noise.py",
+        "identification/uncertainty.py",
         "max(size(rows) / np.sqrt(share), 1e-14 * noise[n])",
         "max(size(rows), 1e-14 * noise[n])",
         "identification::test_noise_is_estimated identification::test_intervals_hold_as_often_as_they_say",
     ),
     Fault(
         "median of sizes divided instead of multiplied",
-        "identification/noise.py",
-        "_NORMAL = 1.4826",
-        "_NORMAL = 0.6745",
+        "identification/uncertainty.py",
+        "NORMAL = 1.4826",
+        "NORMAL = 0.6745",
         "identification::test_without_outliers_robust_losses_find_the_same_noise",
     ),
     Fault(
