@@ -538,7 +538,7 @@ IDENTIFICATION = (
     ),
     Fault(
         "estimated noise without what the unknowns take up",
-        "identification/uncertainty.py",
+        "identification/noise.py",
         "max(size(rows) / np.sqrt(share), 1e-14 * noise[n])",
         "max(size(rows), 1e-14 * noise[n])",
         "identification::test_noise_is_estimated identification::test_intervals_hold_as_often_as_they_say",
