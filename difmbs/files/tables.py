@@ -214,7 +214,9 @@ def _above(path: Any, dialect: Dialect) -> str:
             if named is None or named[0] <= dialect.skip or len(named[1]) != len(cells):
                 break
             names = listed([cell.strip() for cell in named[1]])
-            return f" With skip = {named[0]} the lines above row {named[0] + 1} are left out, and its {names} are names."
+            return (
+                f" With skip = {named[0]} the lines above row {named[0] + 1} are left out, and its {names} are names."
+            )
         if cells and (named is None or len(named[1]) != len(cells)):
             named = (i, cells)
     return " Lines above the names of the columns are left out with skip = 1 or more."

@@ -39,7 +39,7 @@ def correlation(measured: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def lag(measured: np.ndarray, predicted: np.ndarray) -> int:
-    """By how many samples what was measured comes late; 0 where a shift does not make the two alike."""
+    """Number of samples by which what was measured comes late; 0 where a shift does not make the two alike."""
     count = len(measured)
     longest = int(_LONGEST * count)
     if longest < 1:

@@ -49,7 +49,7 @@ class ExperimentGroup(eqx.Module):
         return getattr(self.program, "settings", None)
 
     def simulated_with(self, settings: RunSettings) -> "ExperimentGroup":
-        """The same motions, simulated otherwise."""
+        """Its motions, simulated otherwise."""
         return dataclasses.replace(self, program=dataclasses.replace(self.program, settings=settings))  # type: ignore
 
     def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:

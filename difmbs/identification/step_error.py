@@ -15,7 +15,7 @@ from .identifiability import RANK
 
 
 def step_shifts(problem: FitProblem, state: lm.LeastSquaresState, names: tuple[str, ...]) -> dict[str, float]:
-    """By how much each unknown would move if the steps were half as long, by the linearization; empty where the steps
+    """Changes of the unknowns if the steps were half as long, by the linearization; empty where the steps
     are chosen by the usual tolerances, NaN where what is simulated with shorter steps is not finite.
 
     It takes one simulation with shorter steps, and one more with derivatives, of the program that there is.

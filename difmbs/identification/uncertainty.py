@@ -141,7 +141,7 @@ class Residuals:
             return ""
         shown = ", ".join(f"{where} ({size:+.3g})" for where, size in self.outliers[:_SHOWN])
         more = f" and {len(self.outliers) - _SHOWN} more" if len(self.outliers) > _SHOWN else ""
-        return f": outliers {shown}{more}? loss = \"huber\" counts them less"
+        return f': outliers {shown}{more}? loss = "huber" counts them less'
 
 
 def residuals_of(

@@ -28,13 +28,13 @@ _SMALL_STEP = 1e-10
 _OFFSET, _OFFSET_REFUSED = 1e-4, 0.02
 """The relative offset of Bates and Watts, so many standard errors to the optimum: converged; after a refused step."""
 _LEAST_DAMPING = 1e-14
-"""So that what the data do not determine stays where it is."""
+"""Keeps what the data do not determine where it is."""
 _LARGEST_STEP = 0.5
 """Of logarithms, in one iteration. Without it, oscillations whose frequency is off are first flattened and then lost:
 the example with mass, stiffness and force takes 16 and 17 evaluations with it, 55 and 48 without.
 """
 _KEPT = 0.9
-"""So much of what a long step promises is kept when it is damped to make it shorter: unknowns that would go far for
+"""Share of what a long step promises that is kept when it is damped to make it shorter: unknowns that would go far for
 little stay where they are. Only then it is shortened as a whole, which keeps the direction in which oscillations come
 into step. Stiffness and damping of a chain of 10 masses take 10 evaluations, 74 if steps are only shortened; the
 example above takes 45 and 27 if they are damped as far as it takes.

@@ -25,7 +25,7 @@ def of_reference(name: str, options: dict[str, Any]) -> tuple[float, float]:
     """The same of a case that the tests compare with Exudyn, with respect to its parameters."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     jax.config.update("jax_enable_x64", True)
-    from tests.test_motion_references import Compared
+    from tests.oracles.exudyn_motions import Compared
 
     case = Compared(name)
     run = lambda wanted: case.outputs(wanted, options)
