@@ -1,37 +1,35 @@
 """`simulate`, said as plainly as possible: an executable specification, and the first file for newcomers to read.
 
-The start is brought onto the constraints; a loop in Python goes from step to step; what lies inside of steps is
-interpolated and brought back onto the constraints; there accelerations and multipliers are solved for. All equations
-are dense, nothing is recorded or replayed, and JAX differentiates it as it stands. `test_plain_run` compares the two.
+The start is brought onto the constraints; a loop in Python goes from step to step; outputs inside of steps are
+interpolated and brought back onto them. All is dense, nothing is recorded, and JAX differentiates it as it stands.
 """
 
 import diffrax
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from difmbs.dynamics.projection import VisitedStates
 from difmbs.simulation import event_search as events
 from difmbs.solvers import newmark
 from difmbs.solvers.stages import stage_times
 
-POSITION, VELOCITY, ACCELERATION = range(3)
+slope = lambda system, q, v, u: jnp.concatenate([system.rate(q, v), u[: v.size]])
+# Of redundant constraints, the multipliers with the least sum of squares.
+solution = lambda system, A, b: jnp.linalg.pinv(A, rtol=1e-9) @ b if system.redundant else jnp.linalg.solve(A, b)
 
 
 def plain_run(system, solver, steps, outputs, first=0.0, settles=False):
-    """At the outputs q, v, accelerations and multipliers; and the moments of the events by number.
-
-    `steps`: time, size, and the number of the event that a step of size 0 is, else -1; `first`: the size of the first
-    step, 0 if it is not known; `settles`: whether Newmark's methods, too, end their steps on both levels.
-    """
+    """At the outputs q, v, accelerations and multipliers; and the moments of the events by number. `steps`: time, size,
+    and the number of the event that a step of size 0 is, else -1; `first`: the size of the first step, 0 if it is not
+    known; `settles`: whether Newmark's methods, too, end their steps on both levels."""
     system = system.switched(jnp.asarray(system.structure.switches, bool)) if system.structure.events else system
     q, v = onto_constraints(system, steps[0][0], *system.initial_state(), positions=10, velocities=2)
     state, shown, moments = begin(solver, first, system, steps[0][0], q, v), [], {}
     for t, h, event in steps:
         if event < 0:
-            here = [output for output in outputs[len(shown) :] if output <= t + h * (1 + 1e-9)]
             make = newmark_step if isinstance(solver, newmark.AbstractNewmark) else runge_kutta_step
             end, inside, levels = make(solver, settles, system, t, h, *state)
+            here = [output for output in outputs[len(shown) :] if output <= t + h * (1 + 1e-9)]
             shown += [show(system, t, h, state, end, inside, levels, output) for output in here]
             state = end
         else:
@@ -51,32 +49,22 @@ def equations(system, t, q, v):
 
 
 @jax.jit(static_argnames="level")
-def solved(system, t, q, v, level=ACCELERATION):
+def solved(system, t, q, v, level="acceleration"):
     """Accelerations and multipliers. On the other levels, instead of accelerations the smallest displacement, or change
     of velocity, that leads back onto the constraints: M x + G^T mu = 0 and G x = -c or -dc/dt."""
     M, forces, G, c, rate, gamma, _ = equations(system, t, q, v)
-    top = forces if level == ACCELERATION else jnp.zeros_like(v)
-    right = jnp.concatenate([top, {POSITION: -c, VELOCITY: -rate, ACCELERATION: gamma}[level]])
+    right = {"position": (0 * v, -c), "velocity": (0 * v, -rate), "acceleration": (forces, gamma)}[level]
     # Of constraints that are switched off the rows are empty, and the multipliers 0.
     matrix = jnp.block([[M, G.T], [G, jnp.diag(jnp.where(jnp.all(G == 0, axis=1), 1.0, 0.0))]])
-    return solution(system, matrix, right)
-
-
-def solution(system, matrix, right):
-    # Of redundant constraints, the multipliers with the least sum of squares.
-    return jnp.linalg.pinv(matrix, rtol=1e-9) @ right if system.redundant else jnp.linalg.solve(matrix, right)
+    return solution(system, matrix, jnp.concatenate(right))
 
 
 def onto_constraints(system, t, q, v, positions=1, velocities=1):
     for _ in range(positions if system.constrained else 0):
-        q = system.retract(q, solved(system, t, q, v, POSITION)[: v.size])
+        q = system.retract(q, solved(system, t, q, v, "position")[: v.size])
     for _ in range(velocities if system.constrained else 0):
-        v = v + solved(system, t, q, v, VELOCITY)[: v.size]
+        v = v + solved(system, t, q, v, "velocity")[: v.size]
     return q, v
-
-
-def slope(system, q, v, u):
-    return jnp.concatenate([system.rate(q, v), u[: v.size]])
 
 
 def show(system, t, h, state, end, inside, levels, output):
@@ -138,12 +126,11 @@ def newmark_end(known, u):
         rows = jnp.where(without | solver.on_velocity, rate, position) + jnp.where(jnp.all(G == 0, axis=1), mu, 0)
         return jnp.concatenate([M @ x - f + G.T @ mu, rows])
 
-    def better(u, known):
-        return u - solution(known[1], lax.stop_gradient(jax.jacfwd(residual)(u, known)), residual(u, known))
-
+    slopes = lambda u, known: jax.lax.stop_gradient(jax.jacfwd(residual)(u, known))
+    better = lambda u, known: u - solution(known[1], slopes(u, known), residual(u, known))
     # Until nothing changes any more; one iteration more, from what was found, has the derivative.
-    found, held = jax.tree.map(lax.stop_gradient, (u, known))
-    u = better(lax.fori_loop(0, 8, lambda _, u: better(u, held), found), known)
+    found, held = jax.tree.map(jax.lax.stop_gradient, (u, known))
+    u = better(jax.lax.fori_loop(0, 8, lambda _, u: better(u, held), found), known)
     return *moved(u, known), u
 
 
@@ -153,7 +140,7 @@ def happen(solver, h, system, t, state, number):
     # Just before, where a force that jumps at this time still has its old value.
     (q, v), before = state[:2], t - 8 * jnp.finfo(float).eps * max(abs(t), 1)
     y = jnp.concatenate([q, v])
-    late = -events.values(system, t, y)[number] / events.rates(*lax.stop_gradient((system, before, y)))[number]
+    late = -events.values(system, t, y)[number] / events.rates(*jax.lax.stop_gradient((system, before, y)))[number]
     q, v = jnp.split(y + late * slope(system, q, v, solved(system, before, q, v)), [q.size])
     after, jump = system.switched(events.after(system, number)[0]), events.elements(system)[number].jump
     q, v = (q, v) if jump is None else jump(t + late, q, v)
