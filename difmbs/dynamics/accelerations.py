@@ -9,7 +9,7 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, Float
 
-from ..core.types import Vector
+from ..core.types import Level, Time, Vector
 from ..linalg.implicit import implicit
 from ..system.system import System
 from .implicit_equations import POSITION, VELOCITY, MotionEquations, residual_of
@@ -24,14 +24,14 @@ def split(system: System, y: Float[Array, "*times _"]) -> tuple[Any, Any]:
     return y[..., :nq], y[..., nq : nq + nv]
 
 
-def derivative(t: Any, y: Vector, system: System) -> Vector:
+def derivative(t: Time, y: Vector, system: System) -> Vector:
     """dy/dt."""
     q, v = split(system, y)
     return jnp.concatenate([system.rate(q, v), accelerations(system, t, q, v)[0]])
 
 
 @jax.jit
-def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, dict[int, Any]]:
+def accelerations(system: System, t: Time, q: Vector, v: Vector) -> tuple[Vector, dict[int, Any]]:
     """v' and the multipliers (instances, equations) of each active group of constraints."""
     if not system.constrained:
         return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
@@ -43,13 +43,13 @@ def accelerations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector,
     return named(system, t, q, v, u)
 
 
-def named(system: System, t: Any, q: Vector, v: Vector, u: Vector) -> tuple[Vector, dict[int, Any]]:
+def named(system: System, t: Time, q: Vector, v: Vector, u: Vector) -> tuple[Vector, dict[int, Any]]:
     """v' and the multipliers by group, from the vector of both."""
     problem = _problem(system, t, q, v, None)
     return u[: v.size], {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
 
 
-def solved(system: System, t: Any, q: Vector, v: Vector, level: Any = None) -> tuple[Any, Any]:
+def solved(system: System, t: Time, q: Vector, v: Vector, level: Level = None) -> tuple[Any, Any]:
     """Accelerations and multipliers as one vector, on other levels (`MotionEquations`) corrections and multipliers; and
     whether all forces were finite.
 
@@ -63,7 +63,7 @@ def solved(system: System, t: Any, q: Vector, v: Vector, level: Any = None) -> t
     return u, jnp.all(jnp.isfinite(right))
 
 
-def known(system: System, t: Any, q: Vector, v: Vector, level: Any, u: Vector) -> Vector:
+def known(system: System, t: Time, q: Vector, v: Vector, level: Level, u: Vector) -> Vector:
     """What `solved` found, with its derivative."""
     return _problem(system, t, q, v, level).attached(u)
 
@@ -73,7 +73,7 @@ anew = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.save_onl
 keep everything makes a large program that is not faster."""
 
 
-def corrected(system: System, q: Vector, v: Vector, level: Any, change: Vector) -> tuple[Vector, Vector]:
+def corrected(system: System, q: Vector, v: Vector, level: Level, change: Vector) -> tuple[Vector, Vector]:
     """q and v after a correction on a level; on the level of accelerations as they are."""
     none = jnp.zeros_like(change)
     return (
@@ -82,6 +82,6 @@ def corrected(system: System, q: Vector, v: Vector, level: Any, change: Vector) 
     )
 
 
-def _problem(system: System, t: Any, q: Vector, v: Vector, level: Any) -> MotionEquations:
+def _problem(system: System, t: Time, q: Vector, v: Vector, level: Level) -> MotionEquations:
     world = system.world(q, v)
     return MotionEquations(system, jnp.asarray(t, q.dtype), tuple(zip(world.q, world.v, strict=True)), level)

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from scipy.sparse.linalg import splu
 
 from ..core.errors import ModelError
+from ..core.types import Values
 from ..linalg.index import Index
 from ..system.structure import ConstraintPlan, Coupling, Structure, instance_names
 from ..system.system import System
@@ -83,13 +84,13 @@ def _with(system: System, couplings: dict[int, Coupling], repeated: int = 0, ref
 
 
 @jax.jit
-def _evaluate(system: System, directions: Any, turned: Any) -> tuple[Any, Any]:
+def _evaluate(system: System, directions: Values, turned: Values) -> tuple[Any, Any]:
     """The mass matrices of the bodies by group at the start, and G of the active constraints by group and marker:
     displaced in these directions, by as many times the largest coordinate or by half a turn."""
     q, v = system.initial_state()
     size, zero = jnp.max(jnp.abs(q), initial=1e-3), jnp.zeros((), q.dtype)
 
-    def at(direction: Any, turned: Any) -> dict[int, Any]:
+    def at(direction: Values, turned: Values) -> dict[int, Any]:
         world = system.world(system.retract(q, jnp.where(turned, jnp.pi, size) * direction), v)
         return {
             number: system.local(world, group, leaves).each(lambda x: x.constraint_jacobian(zero))

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..core.types import Coordinates, Flag, Level, Multipliers, Time, Values, Variables, Velocities
 from ..linalg.implicit import implicit
 from ..system.groups import LocalConnector
 from ..system.system import BodyStates, LocalField, System
@@ -35,8 +36,8 @@ class PlacedBody(NamedTuple):
 
     data: Any
     """What the equations know of it beside the unknowns."""
-    q: Any
-    v: Any
+    q: Coordinates
+    v: Velocities
     slopes: Any
     """The Jacobians of q and v with respect to its unknowns; None where they are not needed."""
 
@@ -76,7 +77,7 @@ class AbstractEquations(eqx.Module):
     """Whether they depend on the unknowns."""
 
     @property
-    def forced(self) -> Any:
+    def forced(self) -> Flag:
         """Whether applied forces take part; may be traced."""
         return True
 
@@ -90,23 +91,23 @@ class AbstractEquations(eqx.Module):
         return jax.tree.map(lambda x: lax.stop_gradient(x) if eqx.is_array(x) else x, self)
 
     @abc.abstractmethod
-    def place(self, body: Any, data: Any, x: Any) -> tuple[Any, Any]:
+    def place(self, body: Any, data: Any, x: Values) -> tuple[Any, Any]:
         """(q, v) of a body with the unknowns x."""
 
     @abc.abstractmethod
-    def inertia(self, body: Any, placed: PlacedBody, x: Any) -> Any:
+    def inertia(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         """What a body contributes to its own equations."""
 
     @abc.abstractmethod
-    def of_constraint(self, held: Held, multiplier: Any) -> tuple[tuple[Any, ...], Any]:
+    def of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[tuple[Any, ...], Any]:
         """G^T times the multipliers, and the equations of a constraint."""
 
     @abc.abstractmethod
-    def error(self, u: Any, du: Any) -> Any:
+    def error(self, u: Variables, du: Variables) -> Values:
         """The size of a correction, 1 where it does not count any more."""
 
     @functools.partial(jax.jit, static_argnames="reactions")
-    def residual(self, u: Any, reactions: bool = True) -> Any:
+    def residual(self, u: Variables, reactions: bool = True) -> Variables:
         """`reactions`: whether multipliers count; False where they are zero."""
         system, structure = self.system, self.system.structure
         world = self._world(u)
@@ -133,17 +134,17 @@ class AbstractEquations(eqx.Module):
                 equations.append(equation.reshape(-1))
         return jnp.concatenate([*(x.reshape(-1) for x in total), *equations])
 
-    def inverse(self, u: Any) -> FactorizedMatrix:
+    def inverse(self, u: Variables) -> FactorizedMatrix:
         """The inverse of the residual's Jacobian at u; held constant in derivatives."""
         return self.layout.inverse(self.still.matrix(lax.stop_gradient(u)))
 
-    def attached(self, u: Any) -> Any:
+    def attached(self, u: Variables) -> Variables:
         """A solution u with its derivative with respect to all that the problem depends on."""
         u = lax.stop_gradient(u)
         return implicit(residual_of, u, self.inverse(u), self)
 
     @jax.jit
-    def matrix(self, u: Any) -> Any:
+    def matrix(self, u: Variables) -> Any:
         """The Jacobian of the residual, as blocks."""
         system, structure, place = self.system, self.system.structure, self.layout
         world = self._world(u, slopes=self.stiff)
@@ -164,14 +165,14 @@ class AbstractEquations(eqx.Module):
                 blocks += self._field_blocks(system.field(world, group, leaves), place)
         return place.matrix(bodies, blocks)
 
-    def body_block(self, body: Any, placed: PlacedBody, x: Any) -> Any:
+    def body_block(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         def along(*direction):
             inertia = lambda q, v, x: self.inertia(body, placed._replace(q=q, v=v), x)
             return jax.jvp(inertia, (placed.q, placed.v, x), direction)[1]
 
         return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
 
-    def own_jacobian(self, held: Held, multiplier: Any = None) -> list[Any]:
+    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None) -> list[Any]:
         """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
 
         def rows(point, multiplier):
@@ -200,7 +201,7 @@ class AbstractEquations(eqx.Module):
         columns = jax.vmap(along, -1, -1)(directions, of_multiplier)
         return [jnp.split(row, ends[:-1], axis=-1) for row in columns]
 
-    def _world(self, u: Any, slopes: bool = False) -> BodyStates:
+    def _world(self, u: Variables, slopes: bool = False) -> BodyStates:
         """The bodies where the unknowns put them; `slopes`: with the derivatives of that."""
         structure = self.system.structure
         rest = self.system.world(jnp.zeros(structure.coordinate_count, u.dtype), u[: structure.velocity_count])
@@ -223,7 +224,7 @@ class AbstractEquations(eqx.Module):
         groups = zip(structure.bodies, rest.bodies, self.data, rest.v, strict=True)
         return BodyStates(rest.bodies, tuple(each(*parts) for parts in groups), rest.v)
 
-    def multipliers(self, u: Any, number: int) -> Any:
+    def multipliers(self, u: Variables, number: int) -> Multipliers:
         """Those of a group of constraints, by instance."""
         return u[self.layout.multipliers[number]].reshape(-1, self.system.structure.couplings[number].equations)
 
@@ -236,7 +237,7 @@ class AbstractEquations(eqx.Module):
     def _of_force(self, held: Held) -> Any:
         return _negative(self.at_work(held.there.force(self.t)))
 
-    def _of_constraint(self, held: Held, multiplier: Any) -> tuple[Any, Any]:
+    def _of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[Any, Any]:
         pulled, equation = self.of_constraint(held, multiplier)
         return held.connector.switched(pulled), held.connector.switched(equation, multiplier)
 
@@ -268,7 +269,7 @@ def _there(field: LocalField, sides: Sequence[Held]) -> LocalField:
     return LocalField(field.law, tuple(held.there for held in sides), field.on)
 
 
-def residual_of(u: Any, problem: AbstractEquations) -> Any:
+def residual_of(u: Variables, problem: AbstractEquations) -> Variables:
     return problem.residual(u)
 
 
@@ -281,9 +282,9 @@ class MotionEquations(AbstractEquations):
     """
 
     system: System
-    t: Any
+    t: Time
     data: tuple[Any, ...]
-    level: Any
+    level: Level
 
     stiff: ClassVar[bool] = False
 
@@ -303,7 +304,7 @@ class MotionEquations(AbstractEquations):
         equation, pull = jax.vjp(lambda x: self._equation(held.there, x), held.unknowns)
         return pull(multiplier)[0], equation
 
-    def _equation(self, there: LocalConnector, x: Any) -> Any:
+    def _equation(self, there: LocalConnector, x: tuple[Any, ...]) -> Values:
         if self.level is None:
             return there.acceleration_residual(self.t, x)
         return there.residual_on(self.level, self.t, x)
@@ -323,7 +324,7 @@ class MotionEquations(AbstractEquations):
         return relative(du, [u])
 
 
-def relative(change: Any, to: Any) -> Any:
+def relative(change: Values, to: Values) -> Values:
     """The largest change in units of what rounding leaves of numbers of this size."""
     size = jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in to]))
     step = jnp.max(jnp.abs(change))

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..core.types import MaybeValues, Values, Variables
 from ..linalg.block_sparse import Elimination, Factors
 from ..linalg.elimination_order import BlockNumbers, eliminate, order_of
 from ..linalg.index import Index
@@ -47,10 +48,10 @@ class Share:
     instances: Index
     pairs: tuple[tuple[NodePlace, NodePlace], ...]
 
-    def blocks(self, jacobian: Any, size: int) -> list[Any]:
+    def blocks(self, jacobian: list[list[Any]], size: int) -> list[Any]:
         """The blocks of one instance from its Jacobian by parts (None: zero)."""
 
-        def block(a: NodePlace, b: NodePlace) -> Any:
+        def block(a: NodePlace, b: NodePlace) -> Values:
             parts = [(jacobian[i][j], m, n) for i, m in a.parts for j, n in b.parts]
             found = [padded(*part, size) for part in parts if part[0] is not None]
             return sum(found[1:], found[0]) if found else jnp.zeros((size, size), jacobian[-1][0].dtype)
@@ -83,12 +84,12 @@ class MatrixLayout:
     regularization: np.ndarray | None
     refinements: int
 
-    def spread(self, u: Any) -> Any:
+    def spread(self, u: Variables) -> Values:
         """Unknowns by node."""
         padded = jnp.concatenate([u, jnp.zeros(1, u.dtype)])
         return self.to_nodes.take(padded).reshape(self.nodes, self.size)
 
-    def collect(self, x: Any) -> Any:
+    def collect(self, x: Values) -> Variables:
         """Unknowns in their own order."""
         return self.from_nodes.take(x.reshape(-1))
 
@@ -113,7 +114,7 @@ class MatrixLayout:
         rest = Index(np.concatenate(numbers)).spread(jnp.concatenate(others), total - nodes)
         return sum(mixed, jnp.concatenate([diagonal, rest]))
 
-    def inverse(self, matrix: Any) -> "FactorizedMatrix":
+    def inverse(self, matrix: Values) -> "FactorizedMatrix":
         """The matrix, factorized."""
         kept = matrix if self.refinements else None
         if self.regularization is not None:
@@ -121,7 +122,7 @@ class MatrixLayout:
             matrix = matrix.at[: self.nodes].add(-less)
         return FactorizedMatrix(self.elimination.factor(matrix), kept, self)
 
-    def product(self, matrix: Any, x: Any) -> Any:
+    def product(self, matrix: Values, x: Values) -> Values:
         """The matrix times x, by node."""
         rows, columns = (Index(nodes) for nodes in np.asarray(sorted(self.slots, key=self.slots.__getitem__)).T)
         return rows.spread(jnp.sum(matrix[: len(rows)] * columns.take(x)[:, None, :], axis=-1), self.nodes)
@@ -132,13 +133,13 @@ class FactorizedMatrix(eqx.Module):
     those of a regularized matrix, or where bodies are very light."""
 
     factors: Factors
-    matrix: Any
+    matrix: MaybeValues
     layout: MatrixLayout = eqx.field(static=True)
 
-    def solve(self, b: Any) -> Any:
+    def solve(self, b: Values) -> Values:
         return self._refined(self.layout.elimination.solve, functools.partial(self.layout.product, self.matrix), b)
 
-    def solve_transposed(self, b: Any) -> Any:
+    def solve_transposed(self, b: Values) -> Values:
         def product(x):
             return jax.linear_transpose(functools.partial(self.layout.product, self.matrix), x)(x)[0]
 
@@ -260,7 +261,7 @@ class _LayoutBuilder:
         return [tuple(x.reshape(-1) for x in np.meshgrid(a, b, indexing="ij")) for a in sides for b in sides]
 
 
-def padded(block: Any, row: int, column: int, size: int) -> Any:
+def padded(block: Values, row: int, column: int, size: int) -> Values:
     """A block, or an array of them, at a place in an otherwise empty one of full size."""
     m, n = block.shape[-2:]
     widths = [(0, 0, 0)] * (block.ndim - 2) + [(row, size - row - m, 0), (column, size - column - n, 0)]

@@ -1,11 +1,12 @@
 """Newton's method with a factorization that is kept as long as it serves."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 
 from ..core.status import Status
+from ..core.types import Count, Variables
 from .implicit_equations import AbstractEquations
 from .matrix_layout import FactorizedMatrix
 
@@ -18,12 +19,12 @@ _GOING = -1
 class NewtonResult(NamedTuple):
     """A solution, the residuals it took to find it, and `Status.ok` or what went wrong."""
 
-    u: Any
-    iterations: Any
-    code: Any
+    u: Variables
+    iterations: Count
+    code: Count
 
 
-def newton(problem: AbstractEquations, u: Any) -> NewtonResult:
+def newton(problem: AbstractEquations, u: Variables) -> NewtonResult:
     """Solves the problem from a guess."""
 
     def unfinished(state):
@@ -39,7 +40,7 @@ def newton(problem: AbstractEquations, u: Any) -> NewtonResult:
     return lax.while_loop(unfinished, factorize, (start, jnp.zeros((), int)))[0]
 
 
-def chord(problem: AbstractEquations, u: Any, inverse: FactorizedMatrix) -> NewtonResult:
+def chord(problem: AbstractEquations, u: Variables, inverse: FactorizedMatrix) -> NewtonResult:
     """Iterations with one factorization, until the next correction would not count or they get slow."""
 
     def going(state):

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.errors import ParameterError, did_you_mean
 from ..core.parameters import show
 from ..core.reprs import value
-from ..core.types import Vector
+from ..core.types import Coordinates, Multipliers, Switches, Time, Values, Vector, Velocities
 from ..elements.connectors.connector import AbstractConnector
 from ..elements.ports import Marker
 from ..elements.sensors import BODY_OUTPUTS, Output
@@ -32,7 +32,7 @@ class Outputs(Mapping[str, Any]):
     `accelerations`: accelerations and multipliers that are known; None: those of the equations of motion.
     """
 
-    def __init__(self, system: System, t: Any, q: Vector, v: Vector, *, accelerations: Any = None):
+    def __init__(self, system: System, t: Time, q: Vector, v: Vector, *, accelerations: Any = None):
         self.system = system
         self.t = jnp.asarray(t, q.dtype)
         self.q = q
@@ -42,7 +42,7 @@ class Outputs(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Outputs(t={value(self.t)}, of {self.system})"
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Values:
         readings = self.system.structure.readings
         if name in readings:
             return self._reading(readings[name])
@@ -65,7 +65,7 @@ class Outputs(Mapping[str, Any]):
             self._accelerations = accelerations(self.system, self.t, self.q, self.v)
         return self._accelerations
 
-    def _component(self, name: str, component: str) -> Any:
+    def _component(self, name: str, component: str) -> Values:
         value = self[name]
         # Without the axis of instances, which may be as long as a vector.
         shape = value.shape if is_single(self.system, name) else value.shape[1:]
@@ -74,7 +74,7 @@ class Outputs(Mapping[str, Any]):
     def _names(self):
         return [*self.system.structure.readings, *(n for n in self.system.structure.elements if n != "ground")]
 
-    def _reading(self, reading: Any) -> Any:
+    def _reading(self, reading: Any) -> Values:
         if isinstance(reading, Output):
             return self[f"{reading.element}.{reading.variable}"]
         if callable(reading):
@@ -84,7 +84,7 @@ class Outputs(Mapping[str, Any]):
         values = self._read(group.sensor, group.slot.body, group.slot.rows, point)
         return values[0] if group.single else values
 
-    def _read(self, sensor: Any, body_group: int, rows: Index, point: Any) -> Any:
+    def _read(self, sensor: Any, body_group: int, rows: Index, point: Any) -> Values:
         """A sensor on some bodies of a group."""
         system, group = self.system, self.system.structure.bodies[body_group]
         world = system.world(self.q, self.v)
@@ -97,7 +97,7 @@ class Outputs(Mapping[str, Any]):
 
         return eqx.filter_vmap(one, axis_size=len(rows))(*chosen, point)
 
-    def _variable(self, name: str, variable: str) -> Any:
+    def _variable(self, name: str, variable: str) -> Values:
         element = self.system.structure.elements[name]
         if element.kind == "bodies":
             return self._of_body(name, element, variable)
@@ -111,7 +111,7 @@ class Outputs(Mapping[str, Any]):
         values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
         return values[0] if element.single else values
 
-    def _of_body(self, name: str, element: NamedElement, variable: str) -> Any:
+    def _of_body(self, name: str, element: NamedElement, variable: str) -> Values:
         if variable not in BODY_OUTPUTS:
             known = variables(self.system, name)
             raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
@@ -121,7 +121,7 @@ class Outputs(Mapping[str, Any]):
         values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
         return values[0] if element.single else values
 
-    def _of_connector(self, name: str, element: NamedElement, part: Any, variable: str) -> Any:
+    def _of_connector(self, name: str, element: NamedElement, part: Any, variable: str) -> Values:
         local = self.system.part(self.system.world(self.q, self.v), name, part)
         group = getattr(self.system.structure, element.kind)[part.group]
         multiplier = None
@@ -131,7 +131,7 @@ class Outputs(Mapping[str, Any]):
         return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
 
 
-def _values(t: Any, local: Any, kind: str, multiplier: Any = None) -> dict[str, Any]:
+def _values(t: Time, local: Any, kind: str, multiplier: Multipliers | None = None) -> dict[str, Any]:
     """All output variables of some connectors of a group; the multipliers of constraints are 0 if there are none."""
     if kind == "forces":
         return local.each(lambda x: x.law.outputs(t, x.config(), x.flow()))
@@ -164,7 +164,7 @@ def variables(system: System, name: str) -> list[str]:
         turns = system.structure.bodies[part.group].kind.rotates
         return [variable for variable, sensor in BODY_OUTPUTS.items() if turns or not sensor.turning]
 
-    def outputs(t: Any, q: Any, v: Any) -> dict[str, Any]:
+    def outputs(t: Time, q: Coordinates, v: Velocities) -> dict[str, Any]:
         world = system.world(q, v)
         if element.kind != "fields":
             return _values(t, system.part(world, name, part), element.kind)
@@ -210,7 +210,7 @@ def component_index(name: str, shape: tuple[int, ...], component: str) -> int:
     return i
 
 
-def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:
+def component_of(name: str, values: Values, component: Any, axis: int = 1) -> Values:
     """An entry of the output `name`, or of its entries, after so many other axes; None: all of them."""
     if component is None:
         return values
@@ -224,13 +224,13 @@ def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:
     return values[index]
 
 
-def _chosen(name: str, variable: str, values: dict[str, Any]) -> Any:
+def _chosen(name: str, variable: str, values: dict[str, Any]) -> Values:
     if variable not in values:
         raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, values)}")
     return values[variable]
 
 
-def _switched(value: Any, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Any) -> Any:
+def _switched(value: Values, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Switches) -> Values:
     """An inactive connector exerts nothing; its kinematic outputs go on."""
     if variable not in law.exerted:
         return value

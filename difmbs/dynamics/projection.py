@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core.types import Vector
+from ..core.types import Coordinates, Flag, Level, Switches, Time, Values, Variables, Vector, Velocities
 from ..system.system import System
 from .accelerations import anew, corrected, solved
 from .implicit_equations import ACCELERATION, POSITION, VELOCITY
@@ -17,10 +17,10 @@ from .implicit_equations import ACCELERATION, POSITION, VELOCITY
 class VisitedStates(NamedTuple):
     """States one after the other, and accelerations and multipliers (or corrections) there."""
 
-    t: Any
-    q: Any
-    v: Any
-    u: Any
+    t: Time
+    q: Coordinates
+    v: Velocities
+    u: Variables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ProjectionPlan:
     ahead: Callable[..., Any] | None = None
 
     def follow(
-        self, system: System, t: Any, q: Vector, v: Vector
+        self, system: System, t: Time, q: Vector, v: Vector
     ) -> tuple[tuple[Vector, Vector], VisitedStates | None]:
         """The last q and v, and all states before. One loop: the equations of motion are compiled once."""
         if not self.levels:
@@ -48,7 +48,7 @@ class ProjectionPlan:
         return (q, v), visited
 
     def after(
-        self, system: System, t: Any, q: Vector, v: Vector, u: Vector, level: Any, goes: Any
+        self, system: System, t: Time, q: Vector, v: Vector, u: Vector, level: Level, goes: Any
     ) -> tuple[Any, Vector, Vector]:
         """The next state; `goes`: whether it is ahead."""
         x = u[: v.size]
@@ -60,7 +60,7 @@ class ProjectionPlan:
 
 
 @jax.jit
-def settle(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+def settle(system: System, t: Time, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """q and v brought back onto constraints that they violate a little, to second order of what they violate.
 
     Differentiable with respect to everything.
@@ -74,7 +74,7 @@ class ConsistentStart(NamedTuple):
     q: Vector
     v: Vector
     moved: Any
-    turned: Any
+    turned: Values
     possible: Any
 
 
@@ -85,12 +85,12 @@ ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 
 
 @jax.jit
-def onto_constraints(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+def onto_constraints(system: System, t: Time, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """q and v brought onto constraints that they may violate by much."""
     return ProjectionPlan(ROUNDS).follow(system, t, q, v)[0] if system.constrained else (q, v)
 
 
-def consistent(system: System, t: Any, q: Vector, v: Vector) -> ConsistentStart:
+def consistent(system: System, t: Time, q: Vector, v: Vector) -> ConsistentStart:
     """q and v on the constraints."""
     if not system.constrained:
         zero = jnp.zeros((), q.dtype)
@@ -107,14 +107,21 @@ def start_limits(extent: Any, v: Vector, given_v: Vector) -> tuple[Any, Any]:
     return small * extent, small * jnp.max(jnp.abs(jnp.concatenate([v, given_v])))
 
 
-def meets(system: System, t: Any, q: Vector, v: Vector, of_q: Any, of_v: Any) -> Any:
+def meets(system: System, t: Time, q: Vector, v: Vector, of_q: Any, of_v: Any) -> Flag:
     """Whether all active constraints are met, up to a displacement and up to a velocity."""
     position, velocity = violations(system, t, q, v)
     return jnp.all(position <= of_q) & jnp.all(velocity <= of_v)
 
 
 def all_met(
-    system: System, on: Any, t: Any, q: Any, v: Any, given_v: Any, held: tuple[bool, bool], lasts: float
+    system: System,
+    on: Switches,
+    t: Time,
+    q: Coordinates,
+    v: Velocities,
+    given_v: Velocities,
+    held: tuple[bool, bool],
+    lasts: float,
 ) -> Any:
     """Whether constraints are met at the start, which is the first of these states, and at each output.
 
@@ -137,7 +144,7 @@ def all_met(
     return met | missing.at[0].set(False)
 
 
-def violations(system: System, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+def violations(system: System, t: Time, q: Vector, v: Vector) -> tuple[Vector, Vector]:
     """How far q and v are from meeting each equation of the active constraints, as a displacement and a velocity."""
     lengths = jnp.maximum(system.row_lengths(t, q), jnp.finfo(q.dtype).tiny)
     position, velocity = system.violations(t, q, v)

@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..core.status import Status
+from ..core.types import Count, Flag, MaybeValues, State, Switches, Time
 from ..jaxtools.batched_loops import anywhere
 from ..linalg.rows import with_row
 from ..solvers.one_step import TERM, AbstractOneStep
@@ -68,7 +69,7 @@ class AdaptiveSteps(eqx.Module):
         return not isinstance(self.controller, GridController) and bool(np.isfinite(self.step.reach))
 
     def run(
-        self, system: System, begin: Any, y0: Any, record: bool, seen: PowerIteration | None = None
+        self, system: System, begin: Time, y0: State, record: bool, seen: PowerIteration | None = None
     ) -> tuple[Any, ...]:
         """States at the outputs, the moments at which events happened last, how it went, and if recorded the steps.
 
@@ -115,7 +116,9 @@ class AdaptiveSteps(eqx.Module):
         accepted = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
         return outputs, moments, summary, accepted
 
-    def _start(self, system: System, t0: Any, y0: Any, record: bool, seen: PowerIteration | None) -> "_AdaptiveState":
+    def _start(
+        self, system: System, t0: Time, y0: State, record: bool, seen: PowerIteration | None
+    ) -> "_AdaptiveState":
         t1 = t0 + jnp.asarray(self.t1 - self.t0, y0.dtype)
         slope, longest = self._look_around(system, t0, y0, seen)
         first = self._cautious(slope, y0) if system.constrained else None
@@ -142,7 +145,7 @@ class AdaptiveSteps(eqx.Module):
             recorded,
         )  # fmt: skip
 
-    def _cautious(self, slope: Any, y0: Any) -> Any:
+    def _cautious(self, slope: MaybeValues, y0: State) -> MaybeValues:
         """A first step that changes little: diffrax's own guess would compile the equations of motion twice."""
         if isinstance(self.controller, GridController):
             return None
@@ -150,10 +153,10 @@ class AdaptiveSteps(eqx.Module):
         sizes = [jnp.sqrt(jnp.mean((x / weights) ** 2)) for x in (y0, slope)]
         return jnp.clip(0.01 * sizes[0] / jnp.maximum(sizes[1], 1e-30), 1e-6 * (self.t1 - self.t0), self.t1 - self.t0)
 
-    def _slope(self, terms: Any, t: Any, y: Any, system: System) -> Any:
+    def _slope(self, terms: Any, t: Time, y: State, system: System) -> State:
         return self.step.slope(t, y, system)
 
-    def _attempt(self, system: System, s: "_AdaptiveState", active: Any) -> "_AdaptiveState":
+    def _attempt(self, system: System, s: "_AdaptiveState", active: Flag) -> "_AdaptiveState":
         """One step from the end of the last accepted one, accepted or rejected; recorded if `active`."""
         t, last = s.end, s.last
         if s.watch is not None:
@@ -209,7 +212,7 @@ class AdaptiveSteps(eqx.Module):
             **after,
         )
 
-    def _in_sight(self, system: System, t: Any, s: "_AdaptiveState") -> Any:
+    def _in_sight(self, system: System, t: Time, s: "_AdaptiveState") -> Time:
         """Where the next step may end at most, whatever its error: at rest nothing else would tell it that something
         begins to act, or that disturbances, and with them derivatives, would grow instead of vibrate.
         """
@@ -222,7 +225,7 @@ class AdaptiveSteps(eqx.Module):
         ahead = knots - t
         return jnp.minimum(end, t + jnp.min(jnp.where(ahead > 1e-9 * (self.t1 - self.t0), ahead, jnp.inf)))
 
-    def _look_around(self, system: System, t0: Any, y0: Any, seen: PowerIteration | None) -> tuple[Any, Any]:
+    def _look_around(self, system: System, t0: Time, y0: State, seen: PowerIteration | None) -> tuple[Any, Any]:
         """The slope at the start, and the step in which the fastest vibration about it turns as far as the method can
         follow."""
         if isinstance(self.controller, GridController):
@@ -236,7 +239,7 @@ class AdaptiveSteps(eqx.Module):
         others = jnp.zeros(y0.size - seen.still.size, y0.dtype)
         return jnp.concatenate([seen.still, others]), seen.longest(self.step.reach)
 
-    def _happen(self, system: System, s: "_AdaptiveState", active: Any) -> "_AdaptiveState":
+    def _happen(self, system: System, s: "_AdaptiveState", active: Flag) -> "_AdaptiveState":
         """The event that is due, as a step of size 0."""
         here = system.switched(s.watch.on)
         number = s.watch.first(here)
@@ -259,7 +262,9 @@ class AdaptiveSteps(eqx.Module):
             recorded=recorded,
         )  # fmt: skip
 
-    def _written(self, s: "_AdaptiveState", place: Any, t: Any, h: Any, y: Any, event: Any, on: Any) -> Any:
+    def _written(
+        self, s: "_AdaptiveState", place: Count, t: Time, h: Time, y: State, event: Count, on: Switches
+    ) -> Any:
         """The record with a step in its place, which ends in y."""
         if s.recorded is None:
             return None
@@ -276,34 +281,34 @@ class AdaptiveSteps(eqx.Module):
 class _AdaptiveState(NamedTuple):
     """Between two attempts. The last accepted step goes from (t, y) to (end, y1) with h = end - t."""
 
-    end: Any
-    t: Any
-    h: Any
-    last: Any
+    end: Time
+    t: Time
+    h: Time
+    last: Time
     """The time at which the run ends."""
-    y: Any
-    y1: Any
+    y: State
+    y1: State
     dense: Any
     """What interpolates in it."""
     memory: Any
     """What the solver hands from step to step."""
-    tnext: Any
+    tnext: Time
     """Where the next attempt ends if nothing else does."""
-    longest: Any
+    longest: Time
     """The largest step at rest."""
     controller: Any
-    steps: Any
+    steps: Count
     """Number of accepted steps, events among them."""
-    rejected: Any
-    iterations: Any
-    status: Any
+    rejected: Count
+    iterations: Count
+    status: Count
     watch: Any
     """What is known of the events; None if there are none."""
     recorded: Any
     """Times, sizes, states, and of events numbers and switches; None if nothing is recorded."""
 
 
-def _knots(system: System) -> Any:
+def _knots(system: System) -> MaybeValues:
     """The times of the points of all functions that are given by points."""
     homes = [system.structure.homes[*path, "times"] for path in functions_of(system.structure)]
     stored = dict.fromkeys((part.stack, part.leaf) for home in homes for part in home.parts)

@@ -13,7 +13,7 @@ import optimistix
 
 from ..core.errors import SimulationError
 from ..core.parameters import ParameterPath, as_array, is_numbers, show
-from ..core.types import Params
+from ..core.types import Params, Values
 from ..jaxtools.compile_messages import called
 from ..solvers.newmark import AbstractNewmark
 from ..solvers.runge_kutta_4 import RungeKutta4
@@ -78,7 +78,7 @@ def check_system(function: str, system: Any) -> None:
         raise SimulationError(f"{function} takes a System, got {type(system).__name__}. Call model.assemble() first.")
 
 
-def check_state(name: str, value: Any, size: int) -> Any:
+def check_state(name: str, value: Any, size: int) -> Values:
     """Coordinates or velocity coordinates of a system, as an array."""
     state = as_array(value)
     if not is_numbers(state) or state.shape != (size,):

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..core.types import Count, Level
 from ..dynamics.implicit_equations import ACCELERATION
 from ..dynamics.projection import ProjectionPlan
 from ..linalg.rows import row, with_row
@@ -23,14 +24,14 @@ from ..linalg.rows import row, with_row
 class Visit(NamedTuple):
     """One evaluation of the equations of motion at a station, or as columns all of them."""
 
-    number: Any
+    number: Count
     """Among all visits that derivatives need; the others share the next number."""
-    station: Any
-    level: Any
+    station: Count
+    level: Level
     """Level of the constraints: what is corrected, or accelerations."""
     ahead: Any
     """Whether the state goes ahead in time (`ProjectionPlan`)."""
-    evaluation: Any
+    evaluation: Count
     """Its number in the search for the fastest vibration; -1 if the visit is none of that."""
 
 
@@ -129,12 +130,12 @@ class CorrectionLoop:
         return Visit(*(column[kept] for column in (number, station, level, ahead, evaluation)))
 
 
-def at(rows: Any, i: Any) -> Any:
+def at(rows: Any, i: Count) -> Any:
     """Row i of all arrays."""
     return jax.tree.map(lambda x: row(x, i), rows)
 
 
-def put(rows: Any, i: Any, new: Any) -> Any:
+def put(rows: Any, i: Count, new: Any) -> Any:
     """The arrays with row i replaced."""
     return jax.tree.map(lambda x, y: with_row(x, i, y), rows, new)
 

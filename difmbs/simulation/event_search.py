@@ -1,5 +1,6 @@
 """Watching for events, and what they do to the state."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..core.types import Count, Flag, MaybeValues, State, Switches, Time, Values
 from ..dynamics.accelerations import derivative, split
 from ..dynamics.outputs import Outputs
 from ..dynamics.projection import onto_constraints
@@ -25,7 +27,7 @@ def elements(system: System) -> list[Any]:
     return [jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, event) for event in instances]
 
 
-def values(system: System, t: Any, y: Any) -> Any:
+def values(system: System, t: Time, y: State) -> Values:
     """What crosses zero when each event happens."""
     q, v = split(system, y)
     t = jnp.asarray(t, q.dtype)
@@ -36,31 +38,31 @@ def values(system: System, t: Any, y: Any) -> Any:
     return jnp.stack([value(event.when) for event in elements(system)])
 
 
-def rates(system: System, t: Any, y: Any) -> Any:
+def rates(system: System, t: Time, y: State) -> Values:
     """d/dt of `values` along the motion."""
     y = jnp.concatenate(split(system, y))
     slope = derivative(t, y, system)
     return jax.jvp(lambda t, y: values(system, t, y), (t, y), (jnp.ones_like(t), slope))[1]
 
 
-def directions(system: System) -> Any:
+def directions(system: System) -> Count:
     """Direction of each event, 1, -1 or 0 for both; a time is only passed once."""
     return jnp.asarray([1 if not callable(e.when) else e.direction for e in elements(system)])
 
 
-def after(system: System, number: Any) -> tuple[Any, Any]:
+def after(system: System, number: Count) -> tuple[Switches, Flag]:
     """The switches after an event, and whether the simulation ends."""
     stop = jnp.asarray([event.stop for event in elements(system)])
     return _set(system)[number], stop[number]
 
 
-def effective(system: System) -> Any:
+def effective(system: System) -> Flag:
     """Which events would change anything: one that only sets switches would not if they are set already."""
     more = jnp.asarray([event.stop or event.jump is not None or not event.switch for event in elements(system)])
     return more | jnp.any(_set(system) != system.on[None], axis=1)
 
 
-def _set(system: System) -> Any:
+def _set(system: System) -> Switches:
     """The switches after each event."""
     events = system.structure.events
     rows = [[dict(group.switches).get(i, -1) for i in range(len(system.on))] for group in events]
@@ -68,7 +70,7 @@ def _set(system: System) -> Any:
     return jnp.where(wanted < 0, system.on[None], wanted > 0)
 
 
-def passed(step: AbstractOneStep, system: System, t: Any, y: Any, number: Any) -> tuple[Any, Any, Any]:
+def passed(step: AbstractOneStep, system: System, t: Time, y: State, number: Count) -> tuple[State, Time, Values]:
     """The state after an event that happens at t in state y, its time, and the rates of all functions from there on.
 
     The event may be a little before or after t. Its time moves with the event's function, and because the motion before
@@ -108,16 +110,16 @@ class _Attempt(NamedTuple):
     of them have crossed it; `between`: the state at a time inside."""
 
     system: System
-    t: Any
-    end: Any
-    y: Any
-    between: Any
-    now: Any
-    side: Any
-    crossed: Any
+    t: Time
+    end: Time
+    y: State
+    between: Callable[[Time], State]
+    now: Values
+    side: Values
+    crossed: Flag
 
 
-def _allowed(system: System, way: Any) -> Any:
+def _allowed(system: System, way: Values) -> Flag:
     """Which events happen by crossing zero this way, and would change anything."""
     ways = directions(system).astype(way.dtype)
     return ((ways == 0) | (ways == way)) & effective(system)
@@ -127,17 +129,17 @@ class EventWatch(NamedTuple):
     """What is known of the events: on which side of zero each is, the functions' values at the end of the last step,
     which one is aimed at and where it is expected, which ones are due, the switches, and when each happened last."""
 
-    side: Any
-    value: Any
-    aim: Any
-    target: Any
-    tries: Any
-    due: Any
-    on: Any
-    moments: Any
+    side: Values
+    value: Values
+    aim: Count
+    target: Time
+    tries: Count
+    due: Flag
+    on: Switches
+    moments: MaybeValues
 
     @classmethod
-    def start(cls, system: System, t: Any, y: Any) -> "EventWatch":
+    def start(cls, system: System, t: Time, y: State) -> "EventWatch":
         on = jnp.asarray(system.structure.switches, bool).reshape(-1)
         value = values(system.switched(on), t, y)
         # The start itself is a time like any other; a function that is zero there has not crossed it.
@@ -146,7 +148,9 @@ class EventWatch(NamedTuple):
         none = jnp.zeros(side.shape, bool)
         return cls(side, value, jnp.full((), -1), t, jnp.zeros((), int), none, on, jnp.full_like(value, jnp.nan))
 
-    def look(self, system: System, t: Any, end: Any, y: Any, keep: Any, between: Any) -> tuple["EventWatch", Any]:
+    def look(
+        self, system: System, t: Time, end: Time, y: State, keep: Flag, between: Callable[[Time], State]
+    ) -> tuple["EventWatch", Flag]:
         """After an attempt that would be kept: whether it went too far, and if not, what happened at its end."""
         now = values(system, end, y)
         side = jnp.where(now == 0, self.side, jnp.sign(now))
@@ -163,7 +167,7 @@ class EventWatch(NamedTuple):
         new, too_far = lax.cond(keep & (self.aim >= 0), lambda: self._aimed(attempt), unaimed)
         return new._replace(value=jnp.where(keep & ~too_far, now, new.value)), too_far
 
-    def _aimed(self, attempt: _Attempt) -> tuple["EventWatch", Any]:
+    def _aimed(self, attempt: _Attempt) -> tuple["EventWatch", Flag]:
         """The attempt ended where the event was expected: is it there, and which others are?"""
         system, t, end, y, _, now, side, crossed = attempt
         rate = rates(system, end, y)
@@ -184,7 +188,7 @@ class EventWatch(NamedTuple):
         )
         return new, ~there
 
-    def _searched(self, attempt: _Attempt) -> tuple["EventWatch", Any]:
+    def _searched(self, attempt: _Attempt) -> tuple["EventWatch", Flag]:
         """Somewhere in the step: where the first of those that happen in it is, from the interpolated motion."""
         system, t, end, _, between, _, side, crossed = attempt
         reached = lambda time: crossed & (jnp.sign(values(system, time, between(time))) == side)
@@ -212,13 +216,13 @@ class EventWatch(NamedTuple):
         )
         return new, jnp.asarray(True)
 
-    def first(self, system: System) -> Any:
+    def first(self, system: System) -> Count:
         """The number of the event that is next, of those that are due: one that ends the run comes last."""
         stops = jnp.asarray([event.stop for event in elements(system)])
         return jnp.argmax(jnp.where(self.due, 2 - stops.astype(int), 0))
 
     def happened(
-        self, number: Any, following: System, t: Any, y: Any, moment: Any, going: Any, span: Any
+        self, number: Count, following: System, t: Time, y: State, moment: Time, going: Values, span: Time
     ) -> "EventWatch":
         """After an event that was due; y is the state behind it, `going` the rates of the functions there, `span` the
         length of the run.

@@ -1,8 +1,10 @@
 """Looking around at the start of an adaptive run: how fast would disturbances there vibrate?"""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
+
+from ..core.types import Count, State, Time, Values
 
 EVALUATIONS = 17
 """Number of evaluations of the equations of motion."""
@@ -14,21 +16,21 @@ class PowerIteration(NamedTuple):
     First of all the slope at the state itself, in the same loop: the equations of motion are compiled once.
     """
 
-    still: Any
-    direction: Any
-    before: Any
-    growth: Any
+    still: Values
+    direction: Values
+    before: Values
+    growth: Values
 
     @classmethod
-    def start(cls, y: Any) -> "PowerIteration":
+    def start(cls, y: State) -> "PowerIteration":
         zero = jnp.zeros((), y.dtype)
         return cls(jnp.zeros_like(y), jnp.cos(1 + 2.3 * jnp.arange(y.size, dtype=y.dtype)) / y.size**0.5, zero, zero)
 
-    def point(self, i: Any, y: Any) -> Any:
+    def point(self, i: Count, y: State) -> State:
         """Where to evaluate the slope."""
         return jnp.where(i == 0, y, y + _little(y) * self.direction)
 
-    def after(self, i: Any, y: Any, slope: Any) -> "PowerIteration":
+    def after(self, i: Count, y: State, slope: Values) -> "PowerIteration":
         still = jnp.where(i == 0, slope, self.still)
         change = (slope - still) / _little(y)
         size = jnp.sqrt(jnp.sum(change**2))
@@ -36,11 +38,11 @@ class PowerIteration(NamedTuple):
             still, jnp.where(size > 0, change / jnp.where(size > 0, size, 1), self.direction), self.growth, size
         )
 
-    def longest(self, reach: float) -> Any:
+    def longest(self, reach: float) -> Time:
         """The step in which it turns by this angle."""
         rate = jnp.sqrt(self.before * self.growth)
         return jnp.where(rate > 0, reach / jnp.where(rate > 0, rate, 1), jnp.inf)
 
 
-def _little(y: Any) -> Any:
+def _little(y: State) -> Values:
     return jnp.finfo(y.dtype).eps ** 0.5 * (1 + jnp.max(jnp.abs(y)))

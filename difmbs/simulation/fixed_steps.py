@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..core.status import Status
+from ..core.types import Count, Flag, State, Time, Values
 from ..jaxtools.batched_loops import anywhere
 from ..solvers.one_step import AbstractOneStep
 from ..system.system import System
@@ -19,7 +20,7 @@ _INFINITE = {4: 1e18, 8: 1e75}
 """By the bytes of a number, what counts as infinite: derivatives multiply such numbers with each other."""
 
 
-def is_sound(y: Any) -> Any:
+def is_sound(y: State) -> Flag:
     """Whether all numbers of a state are finite, and not so large that derivatives would not be."""
     return jnp.all(jnp.abs(y) < _INFINITE[y.dtype.itemsize], axis=-1)
 
@@ -35,7 +36,7 @@ class FixedSteps(eqx.Module):
 
     looks_around: ClassVar[bool] = False
 
-    def run(self, system: System, begin: Any, y0: Any, record: bool, seen: None = None) -> tuple[Any, ...]:
+    def run(self, system: System, begin: Time, y0: State, record: bool, seen: None = None) -> tuple[Any, ...]:
         """States at the outputs, no moments of events, how it went, and if recorded the steps; `begin`: the time at t0,
         from which all times count."""
         times, index, on_grid = self._grid()
@@ -121,7 +122,7 @@ class FixedSteps(eqx.Module):
         return times, index, bool(np.all(np.abs(ends - wanted) <= little))
 
 
-def steps_until_last(index: Any, reached: Any) -> Any:
+def steps_until_last(index: Count, reached: Count) -> Count:
     """The number of steps until the last of the outputs that were reached."""
     return jnp.where(reached > 0, jnp.asarray(index)[jnp.maximum(reached - 1, 0)] + 1, 0)
 
@@ -129,10 +130,10 @@ def steps_until_last(index: Any, reached: Any) -> Any:
 class _FixedState(NamedTuple):
     """After step k - 1."""
 
-    k: Any
-    y: Any
-    iterations: Any
-    code: Any
+    k: Values
+    y: State
+    iterations: Count
+    code: Count
     """0, or what went wrong."""
     done: Any
     """Number of good steps."""

@@ -13,6 +13,7 @@ from scipy.integrate import cumulative_simpson
 
 from ..core.errors import SimulationError, counted
 from ..core.reprs import limited
+from ..core.types import Coordinates, Switches, Time, Values, Velocities
 from ..dynamics.accelerations import accelerations
 from ..dynamics.implicit_equations import VELOCITY
 from ..dynamics.projection import ProjectionPlan, violations
@@ -159,7 +160,7 @@ def certify(function: Callable[[Any], Any], params: Any, *, step: float | None =
 
 
 @eqx.filter_jit
-def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
+def _at_outputs(system: System, on: Switches, t: Time, q: Coordinates, v: Velocities) -> Any:
     """At each output residuals of the constraints by level, energy, its kinetic part, and the power of all that has no
     potential."""
 
@@ -184,7 +185,7 @@ def _at_outputs(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
 
 
 def _before(
-    residual: np.ndarray, system: System, on: Any, t: Any, q: Any, v: Any
+    residual: np.ndarray, system: System, on: Switches, t: Time, q: Coordinates, v: Velocities
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Kinetic energy and power just before each output, if velocities jump there, else nothing; `residual`: of the
     constraints on velocities, at the outputs.
@@ -204,13 +205,13 @@ def _before(
 
 
 @eqx.filter_jit
-def _as_prescribed(system: System, on: Any, t: Any, q: Any, v: Any) -> Any:
+def _as_prescribed(system: System, on: Switches, t: Time, q: Coordinates, v: Velocities) -> Any:
     """Velocities that meet the constraints at these times."""
     route = ProjectionPlan((VELOCITY,))
     return jax.vmap(lambda on, t, q, v: route.follow(system.switched(on), t, q, v)[0][1])(on, t, q, v)
 
 
-def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Any) -> tuple[np.ndarray, float]:
+def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Values) -> tuple[np.ndarray, float]:
     """Work of all that has no potential since the first output, and an estimate of its error."""
     if before is None:
         return _integrated(t, power)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.types import Coordinates, Count, Flag, MaybeValues, State, Switches, Time, Variables, Velocities
 from ..dynamics.projection import VisitedStates
 from ..linalg.rows import with_row
 from ..system.system import System
@@ -22,15 +23,15 @@ from .stored_states import Evenly, Thinning
 class Trajectory(NamedTuple):
     """The results of a run that can be differentiated."""
 
-    q: Any
+    q: Coordinates
     """Coordinates at the outputs, in rows."""
-    v: Any
-    u: Any
+    v: Velocities
+    u: Variables
     """Accelerations and multipliers at the outputs as one vector; None: not known."""
-    first_q: Any
+    first_q: Coordinates
     """The start, after its projection."""
-    first_v: Any
-    moments: Any
+    first_v: Velocities
+    moments: MaybeValues
     """When each event happened last; None where there are no events."""
 
 
@@ -45,11 +46,11 @@ class RecordedRun:
     method: Any
     system: System
     p: Any
-    begin: Any
+    begin: Time
     loop: CorrectionLoop
     accepted: AcceptedSteps
     visited: VisitedStates | None
-    on: Any
+    on: Switches
     possible: Any
 
     def system_of(self, p: Any) -> System:
@@ -96,11 +97,11 @@ class RecordedRun:
         accepted, step = self.accepted, self.method.step
         return lambda p, y: passed(step, self.system_at(k)(p), accepted.t[k], y, accepted.event[k])[:2]
 
-    def has_output(self, k: Any, j: Any) -> Any:
+    def has_output(self, k: Count, j: Count) -> Flag:
         """Whether output j is in step k."""
         return (j >= 0) & (j < self.outputs) & (self.accepted.index[jnp.clip(j, 0, self.outputs - 1)] == k)
 
-    def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
+    def inside(self, t: Time, h: Time, y: State, result: Any, output: Time) -> State:
         """The state at an output."""
         step = self.method.step
         if self.method.on_grid:
@@ -154,7 +155,7 @@ class RecordedRun:
 
     # Corrections of start and outputs
 
-    def system_there(self, p: Any, station: Any) -> System:
+    def system_there(self, p: Any, station: Count) -> System:
         return switched(self.system_of(p), self.on, station)
 
     def way_to_start(self, visited: Any) -> Any:
@@ -162,7 +163,7 @@ class RecordedRun:
         return jax.tree.map(lambda x: x[: self.loop.start_visits], visited)
 
 
-def switched(system: System, on: Any, station: Any) -> System:
+def switched(system: System, on: Switches, station: Count) -> System:
     """The system with its switches as they are at a station."""
     return system if on is None else system.switched(at(on, station))
 

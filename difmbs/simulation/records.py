@@ -2,41 +2,43 @@
 
 from typing import Any, NamedTuple
 
+from ..core.types import Count, MaybeValues, State, Switches, Time
+
 
 class RunSummary(NamedTuple):
     """How a run went."""
 
-    on: Any
+    on: Switches
     """The switches at each output; None where there are no events."""
-    steps: Any
+    steps: Count
     """Number of accepted steps."""
-    rejected: Any
-    iterations: Any
+    rejected: Count
+    iterations: Count
     """Number of iterations for the equations of implicit steps, in all steps."""
-    status: Any
-    time: Any
+    status: Count
+    time: Time
     """The time reached."""
 
 
 class AcceptedSteps(NamedTuple):
     """The accepted steps of a run, in rows; rows behind the last step hold nothing."""
 
-    t: Any
-    h: Any
+    t: Time
+    h: Time
     """The sizes."""
-    y: Any
+    y: State
     """The states at the starts of the steps, and last the one at the end; of long runs only some of them."""
-    spacing: Any
+    spacing: Count
     """Distance of stored states, in steps (`stored_states`)."""
     outputs: Any
     """The output times."""
     index: Any
     """Number of the step that each output is in."""
-    reached: Any
+    reached: Count
     """Number of outputs that were reached."""
-    steps: Any
+    steps: Count
     """Number of steps until the last output or event."""
-    event: Any = None
+    event: MaybeValues = None
     """Number of the event that each step is, of size 0, or -1; None where there are no events."""
-    on: Any = None
+    on: Switches = None
     """The switches during each step."""

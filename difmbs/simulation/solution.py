@@ -12,6 +12,7 @@ from jax import lax
 from ..core.errors import ParameterError, SimulationError
 from ..core.reprs import times, value
 from ..core.status import Status, words_of
+from ..core.types import Coordinates, Count, MaybeValues, Switches, Time, Velocities
 from ..dynamics.outputs import Outputs, output_names
 from ..dynamics.projection import consistent, violations
 from ..jaxtools.unreached import marked, replaced
@@ -29,13 +30,13 @@ class Solution(eqx.Module):
     """
 
     system: System
-    t: Any
-    q: Any
-    v: Any
-    code: Any
+    t: Time
+    q: Coordinates
+    v: Velocities
+    code: Count
     stats: dict[str, Any]
-    on: Any = None
-    moments: Any = None
+    on: Switches = None
+    moments: MaybeValues = None
     accelerations: Any = None
     """Accelerations and multipliers at the output times; None: computed where an output needs them."""
 
@@ -131,7 +132,7 @@ def _poses(solution: Solution) -> Any:
     return jax.vmap(lambda q, v: solution.system.each_body(_pose, q, v))(solution.q, solution.v)
 
 
-def _pose(body: Any, q: Any, v: Any) -> tuple[Any, Any]:
+def _pose(body: Any, q: Coordinates, v: Velocities) -> tuple[Any, Any]:
     point = jnp.zeros(3, q.dtype) if body.extended else None
     return body.point(q, point), body.pose(q).rotation.reading() if body.rotates else None
 
@@ -193,7 +194,7 @@ def _after_it_left(solution: Solution) -> str:
     return farthest_off(solution.outputs(i).system, solution.t[i], solution.q[i], solution.v[i])
 
 
-def farthest_off(system: System, t: Any, q: Any, v: Any) -> str:
+def farthest_off(system: System, t: Time, q: Coordinates, v: Velocities) -> str:
     """The constraint that is violated most, on positions if any, else on velocities."""
     position, velocity = (np.asarray(x) for x in violations(system, t, q, v))
     on_position = bool(np.nanmax(position) > 1e-8 * np.abs(q).max())

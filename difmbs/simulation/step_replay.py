@@ -14,13 +14,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..core.types import State, Values
 from ..jaxtools.batched_loops import anywhere
 from ..jaxtools.memory_layout import side_by_side
 from ..linalg.rows import with_row
 from .recorded_run import RecordedRun
 
 
-def pushforward(run: RecordedRun, dp: Any, dy0: Any) -> tuple[Any, Any]:
+def pushforward(run: RecordedRun, dp: Any, dy0: State) -> tuple[Any, Any]:
     """Tangents of the outputs, and of the moments at which events happened last.
 
     Carried from step to step: the number k of the next one and j of the next output, the tangent of the state, and
@@ -66,7 +67,7 @@ def _push_event(run: RecordedRun, dp: Any, states: Any, carry: Any) -> Any:
     return k + 1, j, dy, outputs, moments.at[run.accepted.event[k]].set(dmoment)
 
 
-def pullback(run: RecordedRun, weights: Any, of_moments: Any) -> tuple[Any, Any]:
+def pullback(run: RecordedRun, weights: Values, of_moments: Any) -> tuple[Any, Any]:
     """Cotangents of parameters and start, from those of outputs and moments.
 
     Carried from step to step: the number k of the next one, the last output j until then, the cotangents of the state,
@@ -83,7 +84,7 @@ def pullback(run: RecordedRun, weights: Any, of_moments: Any) -> tuple[Any, Any]
     return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy0))
 
 
-def _pull(run: RecordedRun, weights: Any, states: Any, carry: Any) -> Any:
+def _pull(run: RecordedRun, weights: Values, states: Any, carry: Any) -> Any:
     k, j, dy, dp, of_moments = carry
     step, accepted = run.method.step, run.accepted
     t, h, y, end = run.step(k, states)

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from ..core.types import Count, State
 from ..linalg.rows import with_row
 
 MOST = 2**24
@@ -33,11 +34,11 @@ class Evenly:
     def rows(self) -> int:
         return self.steps // self.longest + 1
 
-    def spacing(self, number: Any) -> Any:
+    def spacing(self, number: Count) -> Count:
         """Distance of stored states, in steps, when this one is reached."""
         return self.longest
 
-    def row(self, number: Any) -> Any:
+    def row(self, number: Count) -> Count:
         """Where a stored state is."""
         return number // self.longest
 
@@ -68,14 +69,14 @@ class Thinning:
         """Numbers of the times at which there is no room any more."""
         return range(max(0, math.ceil(math.log2((self.most + 1) / self.rows))))
 
-    def spacing(self, number: Any) -> Any:
+    def spacing(self, number: Count) -> Count:
         """Distance of stored states, in steps, when this one is reached."""
         spacing = jnp.ones_like(number)
         for i in self._doublings:
             spacing = jnp.where(number >= self.rows * 2**i, 2 ** (i + 1), spacing)
         return spacing
 
-    def row(self, number: Any) -> Any:
+    def row(self, number: Count) -> Count:
         """Where a stored state is: in the row of the one that it takes the place of."""
         for i in reversed(self._doublings):
             number = jnp.where(number >= self.rows * 2**i, number - (self.rows - 1) * 2**i, number)
@@ -85,12 +86,12 @@ class Thinning:
 Plan = Evenly | Thinning
 
 
-def empty(plan: Plan, y0: Any) -> Any:
+def empty(plan: Plan, y0: State) -> Any:
     """Room for the states from the start on; the last row is for all that is not stored."""
     return jnp.zeros((plan.rows + 1, *y0.shape), y0.dtype).at[0].set(y0)
 
 
-def with_state(plan: Plan, states: Any, number: Any, y: Any, counts: Any = True) -> Any:
+def with_state(plan: Plan, states: Any, number: Count, y: State, counts: Count = True) -> Any:
     """The states with one more, if it `counts`."""
     if plan.longest > 1:
         counts = counts & (number % plan.spacing(number) == 0)

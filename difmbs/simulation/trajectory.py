@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..core.types import Coordinates, Time, Values, Velocities
 from ..dynamics.accelerations import solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
 from ..dynamics.projection import ROUNDS, VisitedStates, all_met
@@ -32,7 +33,7 @@ class RunResult(NamedTuple):
     summary: RunSummary
     moved: Any
     """The largest change of a coordinate by the projection of the start."""
-    turned: Any
+    turned: Values
     """The largest change of a velocity coordinate."""
     possible: Any
     """Whether there is a consistent start."""
@@ -40,7 +41,9 @@ class RunResult(NamedTuple):
     """At each output, whether constraints are met on the levels where they are held; true of missing outputs."""
 
 
-def solve_trajectory(method: FixedSteps | AdaptiveSteps, system: System, begin: Any, q: Any, v: Any) -> RunResult:
+def solve_trajectory(
+    method: FixedSteps | AdaptiveSteps, system: System, begin: Time, q: Coordinates, v: Velocities
+) -> RunResult:
     """The motion from q and v, which need not meet the constraints; `begin` is the time there."""
     begin = jnp.asarray(begin, q.dtype)
     arrays, static = eqx.partition((method, system, begin, q, v), eqx.is_array)
@@ -145,7 +148,7 @@ def _loop(method: Any, system: System, shown: bool) -> CorrectionLoop:
     return CorrectionLoop(plan, evaluations, held * between + (ACCELERATION,) * shown, len(method.outputs))
 
 
-def _shapes(method: Any, system: System, q: Any, v: Any) -> tuple[RunResult, tuple[Any, ...]]:
+def _shapes(method: Any, system: System, q: Coordinates, v: Velocities) -> tuple[RunResult, tuple[Any, ...]]:
     """Shapes of what `_run` gives, without tracing it."""
     structure, outputs, size = system.structure, len(method.outputs), method.step.size(system)
     events, switches = len(structure.events), len(structure.switches)

@@ -2,6 +2,7 @@
 
 import abc
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import diffrax
@@ -13,6 +14,7 @@ from jax import lax
 from ..core.errors import ParameterError
 from ..core.parameters import show
 from ..core.status import Status
+from ..core.types import Coordinates, Multipliers, State, Time, Values, Variables, Velocities
 from ..dynamics.implicit_equations import AbstractEquations
 from ..dynamics.newton import newton
 from ..dynamics.projection import VisitedStates, settle
@@ -45,13 +47,13 @@ class NewmarkCoefficients(NamedTuple):
 class NewmarkState(NamedTuple):
     """What goes from step to step. The method's own acceleration is a = v' + h drift, whatever the step size h."""
 
-    q: Any
-    v: Any
-    acceleration: Any
-    drift: Any
-    multipliers: Any
+    q: Coordinates
+    v: Velocities
+    acceleration: Velocities
+    drift: Values
+    multipliers: Multipliers
 
-    def joined(self) -> Any:
+    def joined(self) -> State:
         return jnp.concatenate(self)
 
 
@@ -142,8 +144,8 @@ class EndOfStep(AbstractEquations):
     """
 
     system: System
-    t: Any
-    h: Any
+    t: Time
+    h: Time
     data: tuple[Any, ...]
     coefficients: NewmarkCoefficients = eqx.field(static=True)
     on_velocity: bool = eqx.field(static=True)
@@ -175,17 +177,17 @@ class EndOfStep(AbstractEquations):
         return jnp.where(change == 0, 0, jnp.minimum(of_velocity, of_position))
 
 
-def own_acceleration(c: NewmarkCoefficients, now: Any, before: Any, a: Any) -> Any:
+def own_acceleration(c: NewmarkCoefficients, now: Values, before: Values, a: Values) -> Values:
     """a at the end of a step from v' at its end, and v' and a at its start."""
     return (c.gain * now) + (c.alpha_f * before - c.alpha_m * a) / (1 - c.alpha_m)
 
 
-def ahead(h: Any) -> Any:
+def ahead(h: Time) -> Callable[..., Time]:
     """How far apart the two states are from which a start is made; h is the size of the first step, 0 if unknown."""
     return (lambda *_: h / 8) if h else _moment
 
 
-def start(solver: AbstractNewmark, system: System, h: Any, visited: VisitedStates) -> Any:
+def start(solver: AbstractNewmark, system: System, h: Time, visited: VisitedStates) -> Any:
     """The state at the last but one of the states visited, with accelerations and multipliers that agree with the
     equations of motion there."""
     _, q, v, u = (x[-2] for x in visited)
@@ -198,7 +200,7 @@ def start(solver: AbstractNewmark, system: System, h: Any, visited: VisitedState
     return NewmarkState(q, v, own, solver.coefficients.shift * drift, u[v.size :]).joined()
 
 
-def _moment(q: Any, v: Any, acceleration: Any) -> Any:
+def _moment(q: Coordinates, v: Velocities, acceleration: Velocities) -> Any:
     """A time in which a motion changes by about a thousandth."""
     far, fast, strong = (lax.stop_gradient(jnp.max(jnp.abs(x))) for x in (q, v, acceleration))
     far = jnp.maximum(far, jnp.finfo(q.dtype).eps ** 0.5)
@@ -206,7 +208,7 @@ def _moment(q: Any, v: Any, acceleration: Any) -> Any:
     return 1e-3 * jnp.minimum(over(fast), jnp.sqrt(over(strong)))
 
 
-def _resolved(h: Any, v: Any, acceleration: Any, jerk: Any) -> tuple[Any, Any]:
+def _resolved(h: Time, v: Velocities, acceleration: Velocities, jerk: Velocities) -> tuple[Any, Any]:
     """What steps of size h resolve of accelerations and their rates, by body.
 
     Of a motion that dies out within a step they say nothing and are huge: along the rate they count the less the larger
@@ -219,24 +221,24 @@ def _resolved(h: Any, v: Any, acceleration: Any, jerk: Any) -> tuple[Any, Any]:
     return acceleration - lost / (size + lost) * along * jerk, size / (size + lost) * jerk
 
 
-def state_of(system: System, y: Any) -> NewmarkState:
+def state_of(system: System, y: State) -> NewmarkState:
     nq, nv = system.structure.coordinate_count, system.structure.velocity_count
     ends = np.cumsum([nq, nv, nv, nv]).tolist()
     return NewmarkState(*jnp.split(y, ends))
 
 
-def problem_of(solver: AbstractNewmark, system: System, t: Any, h: Any, state: NewmarkState) -> EndOfStep:
+def problem_of(solver: AbstractNewmark, system: System, t: Time, h: Time, state: NewmarkState) -> EndOfStep:
     c, own = solver.coefficients, state.acceleration + h * state.drift
     end = own_acceleration(c, jnp.zeros_like(own), state.acceleration, own)
     displacement = h * state.v + h * h * ((0.5 - c.beta) * own + c.beta * end)
     v = state.v + h * ((1 - c.gamma) * own + c.gamma * end)
     moved, placed = system.world(state.q, displacement), system.world(state.q, v)
     data = tuple(zip(moved.q, moved.v, placed.v, strict=True))
-    return EndOfStep(system, t + h, h, data, c, solver.on_velocity)
+    return EndOfStep(system=system, t=t + h, h=h, data=data, coefficients=c, on_velocity=solver.on_velocity)
 
 
 def advance(
-    solver: AbstractNewmark, system: System, t: Any, h: Any, y: Any, settles: bool
+    solver: AbstractNewmark, system: System, t: Time, h: Time, y: State, settles: bool
 ) -> tuple[Any, Any, Any, Any]:
     """The state after a step, an error estimate, `Status.ok` or what went wrong, and the iterations it took.
 
@@ -249,7 +251,7 @@ def advance(
     return end.joined(), error(solver, system, h, state, end), found.code, found.iterations
 
 
-def after(problem: EndOfStep, state: NewmarkState, u: Any, settles: bool) -> NewmarkState:
+def after(problem: EndOfStep, state: NewmarkState, u: Variables, settles: bool) -> NewmarkState:
     """The state after a step, from the solution of its equations."""
     system, h = problem.system, problem.h
     count = system.structure.velocity_count
@@ -266,7 +268,7 @@ def after(problem: EndOfStep, state: NewmarkState, u: Any, settles: bool) -> New
     return NewmarkState(q, v, x, (own - x) / h, u[count:])
 
 
-def error(solver: AbstractNewmark, system: System, h: Any, state: NewmarkState, end: NewmarkState) -> Any:
+def error(solver: AbstractNewmark, system: System, h: Time, state: NewmarkState, end: NewmarkState) -> State:
     """The leading error of a step in q; as large as if it alone were judged.
 
     After a jump of forces a keeps a part of them for some steps: what it does not have from the rate of v' counts too.

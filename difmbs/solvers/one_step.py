@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core.types import Coordinates, Count, MaybeValues, State, Time, Velocities
 from ..dynamics.accelerations import derivative
 from ..dynamics.projection import ProjectionPlan, VisitedStates
 from ..system.system import System
@@ -25,12 +26,12 @@ class StepResult(NamedTuple):
     """The state at the end, an error estimate, data for `between`, memory for the next step, `Status.ok` or what went
     wrong (None where nothing can), and how many iterations it took to solve equations."""
 
-    end: Any
-    error: Any
+    end: State
+    error: MaybeValues
     dense: Any
     memory: Any
-    code: Any
-    iterations: Any
+    code: MaybeValues
+    iterations: Count
 
 
 class AbstractOneStep(eqx.Module):
@@ -58,7 +59,9 @@ class AbstractOneStep(eqx.Module):
         """The way from given q and v to a start: corrections on these levels of the constraints first."""
         return ProjectionPlan(levels)
 
-    def start(self, system: System, t: Any, end: tuple[Any, Any], visited: VisitedStates | None) -> Any:
+    def start(
+        self, system: System, t: Time, end: tuple[Coordinates, Velocities], visited: VisitedStates | None
+    ) -> State:
         """The state at the start, after the route."""
         return jnp.concatenate(end)
 
@@ -66,43 +69,45 @@ class AbstractOneStep(eqx.Module):
         """Size of the state."""
         return system.structure.coordinate_count + system.structure.velocity_count
 
-    def slope(self, t: Any, y: Any, system: System) -> Any:
+    def slope(self, t: Time, y: State, system: System) -> State:
         """dy/dt, roughly: from it the first step size is chosen."""
         return derivative(t, y, system)
 
     @abc.abstractmethod
-    def begin(self, system: System, t: Any, h: Any, y: Any) -> Any:
+    def begin(self, system: System, t: Time, h: Time, y: State) -> Any:
         """What the first step needs, and every step hands to the next."""
 
     @abc.abstractmethod
-    def step(self, system: System, t: Any, h: Any, y: Any, memory: Any) -> StepResult: ...
+    def step(self, system: System, t: Time, h: Time, y: State, memory: Any) -> StepResult: ...
 
     @abc.abstractmethod
-    def result(self, system: System, t: Any, h: Any, y: Any, end: Any) -> Any:
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> Any:
         """The costly part of a step, of which the state at the end is known."""
 
     @abc.abstractmethod
-    def ending(self, h: Any, y: Any, result: Any) -> Any:
+    def ending(self, h: Time, y: State, result: Any) -> State:
         """The state at the end."""
 
     @abc.abstractmethod
-    def dense(self, h: Any, y: Any, result: Any) -> Any:
+    def dense(self, h: Time, y: State, result: Any) -> Any:
         """Data for `between`."""
 
-    def between(self, t: Any, h: Any, y: Any, end: Any, dense: Any, output: Any) -> Any:
+    def between(self, t: Time, h: Time, y: State, end: State, dense: Any, output: Time) -> State:
         """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
         return start_end_or(inside, t, h, y, end, output)
 
-    def inside(self, t: Any, h: Any, y: Any, result: Any, output: Any) -> Any:
+    def inside(self, t: Time, h: Time, y: State, result: Any, output: Time) -> State:
         """The state at an output time, from the result of the step."""
         return self.between(t, h, y, self.ending(h, y, result), self.dense(h, y, result), output)
 
-    def push(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, end: Any, dp: Any, dy: Any) -> tuple[Any, Any]:
+    def push(
+        self, system_of: Any, p: Any, t: Time, h: Time, y: State, end: State, dp: Any, dy: State
+    ) -> tuple[Any, Any]:
         """The result and its tangent; `system_of(p)` is the system with the parameters p that are differentiated."""
         return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y, end), (p, y), (dp, dy))
 
-    def pull(self, system_of: Any, p: Any, t: Any, h: Any, y: Any, end: Any, weigh: Any) -> tuple[Any, Any]:
+    def pull(self, system_of: Any, p: Any, t: Time, h: Time, y: State, end: State, weigh: Any) -> tuple[Any, Any]:
         """Cotangents of p and y; `weigh(result)` gives those of y, as far as it counts itself, and of the result."""
         result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y, end), p, y)
         dy, dresult = weigh(result)
@@ -110,7 +115,7 @@ class AbstractOneStep(eqx.Module):
         return dp, dy + more
 
 
-def start_end_or(inside: Any, t: Any, h: Any, y: Any, end: Any, output: Any) -> Any:
+def start_end_or(inside: State, t: Time, h: Time, y: State, end: State, output: Time) -> State:
     """The state at an output: that at the start or the end of the step, where it is there but for rounding.
 
     A run and its derivative may round the ends of steps in different ways, and before its correction the interpolated

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from ..core.status import Status
+from ..core.types import State, Time, Values
 from ..dynamics.accelerations import anew, corrected, derivative, solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
 from ..jaxtools.many_tangents import jvp_of_many
@@ -162,14 +163,14 @@ def _coefficients(tableau: diffrax.ButcherTableau, dtype: Any) -> tuple[Any, Any
     return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
 
 
-def _dense(tableau: diffrax.ButcherTableau, h: Any, y: Any, slopes: Any) -> dict[str, Any]:
+def _dense(tableau: diffrax.ButcherTableau, h: Time, y: State, slopes: Any) -> dict[str, Any]:
     """Data for diffrax' interpolation."""
     return dict(y0=y, y1=y + h * _dot(jnp.asarray(tableau.b_sol, y.dtype), slopes), k=h * slopes)
 
 
-def _weighted(h: Any, weights: Any, slopes: list[Any]) -> Any:
+def _weighted(h: Time, weights: Values, slopes: list[Any]) -> State:
     return sum((float(w) * h) * k for w, k in zip(weights, slopes, strict=True) if w != 0)
 
 
-def _dot(weights: Any, slopes: Any) -> Any:
+def _dot(weights: Values, slopes: Any) -> Values:
     return jnp.dot(weights, slopes, precision="highest")

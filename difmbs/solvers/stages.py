@@ -10,11 +10,12 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from ..core.types import State, Time, Values
 from ..dynamics.accelerations import derivative
 from ..linalg.rows import with_row
 
 
-def stage_times(t: Any, h: Any) -> Any:
+def stage_times(t: Time, h: Time) -> Any:
     """The times of the stages: a little inside of the step, so that all see functions with kinks at its ends from
     there; else derivatives with respect to the times of kinks would be those on the other side."""
     little = 8 * jnp.finfo(jnp.result_type(h)).eps * jnp.maximum(jnp.abs(t), jnp.abs(t + h))
@@ -86,7 +87,7 @@ def _tableau(solver: Any) -> _Tableau:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _attached(tableau: _Tableau, k: Any, t: Any, h: Any, y: Any, system: Any) -> Any:
+def _attached(tableau: _Tableau, k: Values, t: Time, h: Time, y: State, system: Any) -> Any:
     """The increments of the stages, found before, as a function of the state and the system."""
     return k
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.reprs import of_arrays
-from ..core.types import Params, Vector
+from ..core.types import Params, Time, Vector
 from .groups import ConnectorGroup
 from .structure import InstanceRange
 from .system import ConstraintLevels, System
@@ -39,7 +39,7 @@ def connector_force(system: System, name: str) -> Callable[..., Vector]:
     """
     element = system.element(name, "forces", "fields")
 
-    def force(q: Vector, q_t: Vector, params: Params | None = None, t: Any = 0.0) -> Vector:
+    def force(q: Vector, q_t: Vector, params: Params | None = None, t: Time = 0.0) -> Vector:
         changed = system.with_params(params or {})
         time = jnp.asarray(t, q.dtype)
         world = changed.world(q, q_t)
@@ -74,7 +74,7 @@ def connector_jacobian(system: System, name: str) -> Callable[..., ConnectorJaco
         )
     active = _group(system, "forces", part).active
 
-    def jacobian(q: Vector, q_t: Vector, params: Params | None = None, t: Any = 0.0) -> ConnectorJacobian:
+    def jacobian(q: Vector, q_t: Vector, params: Params | None = None, t: Time = 0.0) -> ConnectorJacobian:
         changed, time = system.with_params(params or {}), jnp.asarray(t, q.dtype)
         blocks = changed.part(changed.world(q, q_t), name, part).each(lambda x: x.force_jacobian(time))
         blocks = jax.tree.map(lambda x: (x[0] if element.single else x) if active else jnp.zeros_like(x), blocks)
@@ -90,7 +90,7 @@ def constraint_equations(system: System, name: str) -> Callable[..., ConstraintL
     """
     element = system.element(name, "constraints")
 
-    def equations(q: Vector, q_t: Vector, params: Params | None = None, t: Any = 0.0) -> ConstraintLevels:
+    def equations(q: Vector, q_t: Vector, params: Params | None = None, t: Time = 0.0) -> ConstraintLevels:
         changed, time = system.with_params(params or {}), jnp.asarray(t, q.dtype)
         world = changed.world(q, q_t)
         pieces = []

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import ModelError
+from ..core.types import Switches, Values
 from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractConnector
 from ..elements.ports import AbstractPort, Marker
@@ -136,7 +137,7 @@ class LocalConnector(eqx.Module):
     q: tuple[Any, ...]
     v: tuple[Any, ...]
     ports: tuple[AbstractPort, ...] = eqx.field(static=True)
-    on: Any = None
+    on: Switches = None
     """Whether it is switched on; None where no event switches it."""
 
     def each(self, function: Any) -> Any:
@@ -167,7 +168,7 @@ class LocalConnector(eqx.Module):
         """The generalized forces that a force law applies to its bodies, one vector for each marker."""
         return self.pull_back(self.switched(self.law.effort(t, self.config(), self.flow())))
 
-    def switched(self, tree: Any, off: Any = 0) -> Any:
+    def switched(self, tree: Any, off: Values = 0) -> Any:
         """What is exerted if it is on."""
         return tree if self.on is None else jax.tree.map(lambda x: jnp.where(self.on, x, off), tree)
 

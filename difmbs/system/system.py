@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from ..core.errors import ParameterError, counted, did_you_mean
 from ..core.parameters import ParameterPath, as_array, check_range, is_numbers, nest, show, unnest, warn_if_negative
 from ..core.reprs import listed, of_arrays
-from ..core.types import Params, Vector
+from ..core.types import Params, Switches, Time, Values, Vector, Velocities
 from ..elements.ports import Marker
 from ..jaxtools import compile_messages, equinox_copies, program_cache
 from ..jaxtools.memory_layout import by_component
@@ -46,10 +46,10 @@ class ConstraintLevels(NamedTuple):
     """
 
     shape: tuple[int, int]
-    position: Any
-    velocity: Any
-    jacobian: Any
-    acceleration: Any
+    position: Values
+    velocity: Velocities
+    jacobian: Values
+    acceleration: Velocities
 
     def __repr__(self) -> str:
         return of_arrays(self)
@@ -61,7 +61,7 @@ class System(eqx.Module):
     gravity: Float[Array, "1 3"]
     stacks: tuple[Leaves, ...]
     structure: Structure = eqx.field(static=True)
-    on: Any = None
+    on: Switches = None
     """The position of each switch; None: as at the start."""
 
     def __repr__(self) -> str:
@@ -112,11 +112,11 @@ class System(eqx.Module):
         *others, (gravity,) = (tuple(leaves) for leaves in stacks)
         return System(gravity, tuple(others), self.structure, self.on)
 
-    def switched(self, on: Any) -> "System":
+    def switched(self, on: Switches) -> "System":
         """The system with its switches in these positions."""
         return System(self.gravity, self.stacks, self.structure, on)
 
-    def is_on(self, group: ConnectorGroup) -> Any:
+    def is_on(self, group: ConnectorGroup) -> Switches:
         """The position of the switch of a group; None if it has none."""
         if group.switch is None:
             return None
@@ -162,7 +162,7 @@ class System(eqx.Module):
         return _joined(self.each_body(lambda body, q, dq: body.retract(q, dq), q, dq))
 
     @jax.jit
-    def applied_forces(self, t: Any, q: Vector, v: Vector) -> Vector:
+    def applied_forces(self, t: Time, q: Vector, v: Vector) -> Vector:
         """All generalized forces but those of constraints: connectors, loads, weight, gyroscopic."""
         world, t = self.world(q, v), jnp.asarray(t, q.dtype)
         total = self.each_body(lambda body, q, v: body.bias(q, v, self.gravity[0]), q, v)
@@ -175,7 +175,7 @@ class System(eqx.Module):
                 self.add_to(total, group.slots, self.field(world, group, leaves).force(t))
         return _joined(total)
 
-    def constraint_levels(self, t: Any, q: Vector, v: Vector) -> dict[int, ConstraintLevels]:
+    def constraint_levels(self, t: Time, q: Vector, v: Vector) -> dict[int, ConstraintLevels]:
         """The equations of each active group of constraints, by the number of the group."""
         world, t = self.world(q, v), jnp.asarray(t, q.dtype)
         return {
@@ -184,7 +184,7 @@ class System(eqx.Module):
             if group.active
         }
 
-    def violations(self, t: Any, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+    def violations(self, t: Time, q: Vector, v: Vector) -> tuple[Vector, Vector]:
         """c and dc/dt of all active constraints, one after the other; c of constraints on velocities counts as 0."""
         world, t = self.world(q, v), jnp.asarray(t, q.dtype)
         positions, velocities = [jnp.zeros(0, q.dtype)], [jnp.zeros(0, q.dtype)]
@@ -198,7 +198,7 @@ class System(eqx.Module):
                     positions.append(local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1))
         return jnp.concatenate(positions), jnp.concatenate(velocities)
 
-    def row_lengths(self, t: Any, q: Vector) -> Vector:
+    def row_lengths(self, t: Time, q: Vector) -> Vector:
         """The lengths of the rows of G: how much each equation of the active constraints changes with the motion."""
         world, t = self.world(q, jnp.zeros(self.structure.velocity_count, q.dtype)), jnp.asarray(t, q.dtype)
         lengths = [jnp.zeros(0, q.dtype)]
@@ -208,14 +208,14 @@ class System(eqx.Module):
                 lengths.append(jnp.sqrt(sum(jnp.sum(block**2, axis=-1) for block in blocks)).reshape(-1))
         return jnp.concatenate(lengths)
 
-    def extent(self, q: Vector) -> Any:
+    def extent(self, q: Vector) -> Values:
         """The largest of all coordinates and of what constraints see, which tells what is small."""
         world = self.world(q, jnp.zeros(self.structure.velocity_count, q.dtype))
         groups = self.with_leaves("constraints")
         seen = [self.local(world, *pair).each(lambda x: x.config()) for pair in groups if pair[0].active]
         return jnp.max(jnp.asarray([jnp.max(jnp.abs(x), initial=0) for x in (q, *jax.tree.leaves(seen))]))
 
-    def levels(self, t: Any, local: LocalConnector, slots: tuple[GroupMarker, ...], dtype: Any) -> ConstraintLevels:
+    def levels(self, t: Time, local: LocalConnector, slots: tuple[GroupMarker, ...], dtype: Any) -> ConstraintLevels:
         """The equations of some constraints of one group."""
         on_velocity = local.law.on_velocity
         position = None if on_velocity else local.each(lambda x: x.switched(x.position_residual(t))).reshape(-1)
@@ -250,11 +250,11 @@ class System(eqx.Module):
         return jax.vmap(lambda v: self.momentum(q, v))(jnp.eye(self.structure.velocity_count, dtype=q.dtype))
 
     @jax.jit
-    def kinetic_energy(self, q: Vector, v: Vector) -> Any:
+    def kinetic_energy(self, q: Vector, v: Vector) -> Values:
         return sum(map(jnp.sum, self.each_body(lambda body, q, v: body.kinetic_energy(q, v), q, v)))
 
     @jax.jit
-    def potential_energy(self, t: Any, q: Vector) -> Any:
+    def potential_energy(self, t: Time, q: Vector) -> Values:
         """Potential energy of the weights and of all active connectors that have a potential."""
         zero = jnp.zeros(self.structure.velocity_count, q.dtype)
         world, t = self.world(q, zero), jnp.asarray(t, q.dtype)
@@ -379,7 +379,7 @@ class LocalField:
 
     law: Any
     sides: tuple[LocalConnector, ...]
-    on: Any = None
+    on: Switches = None
 
     def positions(self):
         return jnp.concatenate([side.each(lambda local: local.config()[0]) for side in self.sides])
