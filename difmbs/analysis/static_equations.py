@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..dynamics.implicit_equations import AbstractEquations
+from ..core.types import Multipliers, Values, Variables
+from ..dynamics.implicit_equations import AbstractEquations, Held, PlacedBody
 from ..system.system import System
 
 
@@ -27,17 +28,17 @@ class RestEquations(AbstractEquations):
     square: Any
     drag: Any
 
-    def place(self, body, data, x):
+    def place(self, body: Any, data: Any, x: Values) -> tuple[Any, Any]:
         return body.retract(data, self.square * x), jnp.zeros_like(x)
 
-    def inertia(self, body, placed, x):
+    def inertia(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         return self.drag * body.momentum(placed.data, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
-    def of_constraint(self, held, multiplier):
+    def of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[tuple[Any, ...], Any]:
         equation = held.there.position_residual(self.t) / self.square
         return held.there.constraint_force(self.t, multiplier + self._weights(held) * equation), equation
 
-    def error(self, u, du):
+    def error(self, u: Variables, du: Variables) -> Values:
         eps = jnp.finfo(u.dtype).eps
         size = jnp.max(jnp.asarray([jnp.max(jnp.abs(q), initial=0) for q in self.data]))
         moved = self.square * jnp.max(jnp.abs(du[: self.system.structure.velocity_count]))

@@ -82,7 +82,7 @@ class Maximum(AbstractQuantity):
 
     joins: ClassVar[str] = "instances"
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return values.T
 
 
@@ -92,10 +92,10 @@ class LargestSize(AbstractQuantity):
     joins: ClassVar[str] = "instances"
 
     @property
-    def approach(self):
+    def approach(self) -> "AbstractQuantity | None":
         return MeanSquare(self.output, self.component, weight=self.weight)
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return jnp.concatenate([values, -values]).T
 
 
@@ -104,7 +104,7 @@ class MeanSquare(AbstractQuantity):
 
     joins: ClassVar[str] = "all"
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return jnp.sum(_mean(t, values**2), keepdims=True)[None]
 
 
@@ -114,10 +114,10 @@ class RootMeanSquare(AbstractQuantity):
     joins: ClassVar[str] = "all"
 
     @property
-    def approach(self):
+    def approach(self) -> "AbstractQuantity | None":
         return MeanSquare(self.output, self.component, weight=self.weight)
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         square = jnp.sum(_mean(t, values**2), keepdims=True)[None]
         return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
 
@@ -125,21 +125,21 @@ class RootMeanSquare(AbstractQuantity):
 class Mean(AbstractQuantity):
     """The mean over time."""
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return _mean(t, values)[:, None]
 
 
 class Integral(AbstractQuantity):
     """The integral over time."""
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return _mean(t, values)[:, None] * (t[-1] - t[0])
 
 
 class Final(AbstractQuantity):
     """The value at the last output time."""
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return values[-1][:, None]
 
 
@@ -153,7 +153,7 @@ class SmoothMaximum(AbstractQuantity):
     joins: ClassVar[str] = "instances"
     width: float = dataclasses.field(default=0.01, kw_only=True)
 
-    def rows(self, t, values):
+    def rows(self, t: Any, values: Any) -> Any:
         return self.width * jax.nn.logsumexp(values / self.width, axis=0)[:, None]
 
 

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Flag, Level, Multipliers, Time, Values, Variables, Velocities
 from ..linalg.implicit import implicit
@@ -86,7 +87,7 @@ class AbstractEquations(eqx.Module):
         return layout(self.system.structure, self.stiff)
 
     @property
-    def still(self) -> Any:
+    def still(self) -> PyTree:
         """These equations, held constant in derivatives."""
         return jax.tree.map(lambda x: lax.stop_gradient(x) if eqx.is_array(x) else x, self)
 
@@ -228,7 +229,7 @@ class AbstractEquations(eqx.Module):
         """Those of a group of constraints, by instance."""
         return u[self.layout.multipliers[number]].reshape(-1, self.system.structure.couplings[number].equations)
 
-    def at_work(self, forces: Any) -> Any:
+    def at_work(self, forces: Any) -> PyTree:
         """The forces if they take part."""
         if self.forced is True:
             return forces
@@ -289,17 +290,17 @@ class MotionEquations(AbstractEquations):
     stiff: ClassVar[bool] = False
 
     @property
-    def forced(self):
+    def forced(self) -> Flag:
         return True if self.level is None else self.level == ACCELERATION
 
-    def place(self, body, data, x):
+    def place(self, body: Any, data: Any, x: Values) -> tuple[Any, Any]:
         return data
 
-    def inertia(self, body, placed, x):
+    def inertia(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         bias = body.bias(placed.q, placed.v, self.system.gravity[0])
         return body.momentum(placed.q, x) - self.at_work(bias)
 
-    def of_constraint(self, held, multiplier):
+    def of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[tuple[Any, ...], Any]:
         # On all levels the equation's derivative with respect to the unknowns is G.
         equation, pull = jax.vjp(lambda x: self._equation(held.there, x), held.unknowns)
         return pull(multiplier)[0], equation
@@ -309,10 +310,10 @@ class MotionEquations(AbstractEquations):
             return there.acceleration_residual(self.t, x)
         return there.residual_on(self.level, self.t, x)
 
-    def body_block(self, body, placed, x):
+    def body_block(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         return body.mass_matrix(placed.q)
 
-    def own_jacobian(self, held, multiplier=None):
+    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None) -> list[Any]:
         """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
         switched = held.connector.switched
         blocks = switched(held.there.constraint_jacobian(self.t))
@@ -320,7 +321,7 @@ class MotionEquations(AbstractEquations):
         corner = None if held.connector.on is None else switched(jnp.zeros_like(eye), eye)
         return [*([*(None for _ in blocks), g.T] for g in blocks), [*blocks, corner]]
 
-    def error(self, u, du):
+    def error(self, u: Variables, du: Variables) -> Values:
         return relative(du, [u])
 
 
@@ -331,5 +332,5 @@ def relative(change: Values, to: Values) -> Values:
     return step / (_ROUNDING * jnp.finfo(change.dtype).eps * jnp.maximum(size, jnp.finfo(change.dtype).tiny ** 0.5))
 
 
-def _negative(tree: Any) -> Any:
+def _negative(tree: PyTree) -> Any:
     return jax.tree.map(jnp.negative, tree)

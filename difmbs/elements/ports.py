@@ -98,32 +98,32 @@ class AbstractPort(eqx.Module):
 class Point(AbstractPort):
     turning: bool = eqx.field(default=False, static=True)
 
-    def place(self, body, marker, q):
+    def place(self, body: Any, marker: Marker, q: Vector) -> Any:
         return body.point(q, marker.point)
 
-    def flow(self, body, marker, q, v):
+    def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return body.point_velocity(q, v, marker.point)
 
-    def rate(self, body, marker, q, v):
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return self.flow(body, marker, q, v)
 
-    def changes(self, body, marker, q, v, a):
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         return (body.point_acceleration(q, v, a, marker.point),) * 2
 
 
 class Frame(AbstractPort):
     turning: bool = eqx.field(default=True, static=True)
 
-    def place(self, body, marker, q):
+    def place(self, body: Any, marker: Marker, q: Vector) -> Any:
         return Pose(body.point(q, marker.point), body.pose(q).rotation.matrix())
 
-    def flow(self, body, marker, q, v):
+    def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return Twist(Point().flow(body, marker, q, v), body.angular_velocity(q, v))
 
-    def rate(self, body, marker, q, v):
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return _rate(self, body, marker, q, v)
 
-    def changes(self, body, marker, q, v, a):
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         return _changes(self, body, marker, q, v, a)
 
 
@@ -132,21 +132,21 @@ class Planar(AbstractPort):
 
     turning: bool = eqx.field(default=False, static=True)
 
-    def place(self, body, marker, q):
+    def place(self, body: Any, marker: Marker, q: Vector) -> Any:
         pose, p = body.pose(q), body.point(q, marker.point)
         arm = (p - pose.p)[:2] if body.velocities else jnp.zeros(2, p.dtype)
         return PlanarPose(p[:2], pose.rotation.angle(), arm)
 
-    def flow(self, body, marker, q, v):
+    def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         def configuration(q):
             return body.point(q, marker.point)[:2], body.pose(q).rotation.angle()
 
         return PlanarTwist(*jax.jvp(configuration, (q,), (body.rate(q, v),))[1])
 
-    def rate(self, body, marker, q, v):
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return _rate(self, body, marker, q, v)
 
-    def changes(self, body, marker, q, v, a):
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         return _changes(self, body, marker, q, v, a)
 
 
@@ -156,16 +156,16 @@ class Coordinates(AbstractPort):
     turning: bool = eqx.field(default=False, static=True)
     of_coordinates: ClassVar[bool] = True
 
-    def place(self, body, marker, q):
+    def place(self, body: Any, marker: Marker, q: Vector) -> Any:
         return _selected(marker, q)
 
-    def flow(self, body, marker, q, v):
+    def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return _selected(marker, body.rate(q, v))
 
-    def rate(self, body, marker, q, v):
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return self.flow(body, marker, q, v)
 
-    def changes(self, body, marker, q, v, a):
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         return (_selected(marker, jax.jvp(body.rate, (q, v), (body.rate(q, v), a))[1]),) * 2
 
 

@@ -134,7 +134,7 @@ class NoRotation(AbstractRotation):
     of_type: Any = eqx.field(static=True)
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.of_type
 
     def apply(self, vector: Vector3) -> Vector3:
@@ -153,7 +153,7 @@ class PlaneRotation(AbstractRotation):
     value: Scalar
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.value.dtype
 
     def apply(self, vector: Vector3) -> Vector3:
@@ -166,7 +166,7 @@ class PlaneRotation(AbstractRotation):
     def matrix(self) -> Matrix3:
         return jnp.stack([self.apply(e) for e in jnp.asarray(np.eye(3), self.dtype)], axis=-1)
 
-    def reading(self):
+    def reading(self) -> Scalar | Matrix3:
         return self.value
 
 
@@ -176,7 +176,7 @@ class SpatialRotation(AbstractRotation):
     quaternion: Quaternion
 
     @property
-    def dtype(self):
+    def dtype(self) -> Any:
         return self.quaternion.dtype
 
     def apply(self, vector: Vector3) -> Vector3:

@@ -25,7 +25,7 @@ class Position(AbstractSensor):
     """World position of a marker [m], a 3-vector."""
 
     @staticmethod
-    def read(body, marker, q, v, acceleration):
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.point(q, marker.point)
 
 
@@ -33,7 +33,7 @@ class Velocity(AbstractSensor):
     """World velocity of a marker [m/s], a 3-vector."""
 
     @staticmethod
-    def read(body, marker, q, v, acceleration):
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.point_velocity(q, v, marker.point)
 
 
@@ -43,7 +43,7 @@ class Acceleration(AbstractSensor):
     needs_acceleration: ClassVar[bool] = True
 
     @staticmethod
-    def read(body, marker, q, v, acceleration):
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.point_acceleration(q, v, acceleration, marker.point)
 
 
@@ -53,7 +53,7 @@ class Rotation(AbstractSensor):
     turning: ClassVar[bool] = True
 
     @staticmethod
-    def read(body, marker, q, v, acceleration):
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.pose(q).rotation.reading()
 
 
@@ -63,7 +63,7 @@ class AngularVelocity(AbstractSensor):
     turning: ClassVar[bool] = True
 
     @staticmethod
-    def read(body, marker, q, v, acceleration):
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.angular_velocity(q, v)
 
 

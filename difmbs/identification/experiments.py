@@ -188,15 +188,15 @@ class Experiment(AbstractExperiment):
             points[key] = what.function(table, times) if isinstance(what, Column) else what
         return cls(times, data, described, inputs=points, **known)
 
-    def program(self, settings, delays):
+    def program(self, settings: RunSettings, delays: Mapping[str, tuple[float, float]]) -> AbstractPrediction:
         channels = tuple((n, c.output or n, c.component, delays.get(n)) for n, c in self.channels.items())
         return MotionPrediction(channels, tuple(self.times.tolist()), self.t0, settings)
 
     @property
-    def extent(self):
+    def extent(self) -> str:
         return times(self.times)
 
-    def shapes(self, system):
+    def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
         return _output_shapes(self, system, self.times.size)
 
 
@@ -231,13 +231,13 @@ class StaticTest(AbstractExperiment):
                 raise ParameterError(f"experiment '{name}': '{key}' needs a value for each of the {self.cases} cases.")
 
     @property
-    def extent(self):
+    def extent(self) -> str:
         return counted(self.cases, "case")
 
-    def shapes(self, system):
+    def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
         return _output_shapes(self, system, self.cases)
 
-    def program(self, settings, delays):
+    def program(self, settings: RunSettings, delays: Mapping[str, tuple[float, float]]) -> AbstractPrediction:
         return StaticPrediction(tuple((n, c.output or n, c.component, None) for n, c in self.channels.items()))
 
 
@@ -282,13 +282,13 @@ class ModalTest(AbstractExperiment):
         self.loaded = bool(loaded)
 
     @property
-    def extent(self):
+    def extent(self) -> str:
         return counted(len(self.numbers), "mode")
 
-    def shapes(self, system):
+    def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
         return dict.fromkeys(self.channels, (len(self.numbers),))
 
-    def program(self, settings, delays):
+    def program(self, settings: RunSettings, delays: Mapping[str, tuple[float, float]]) -> AbstractPrediction:
         channels = tuple((n, c.output or n, None, None) for n, c in self.channels.items())
         return ModalPrediction(channels, self.numbers, self.loaded)
 

@@ -60,7 +60,7 @@ class MotionPrediction(AbstractPrediction):
     t0: float
     settings: RunSettings
 
-    def outputs(self, system, loads, delays):
+    def outputs(self, system: System, loads: Mapping[ParameterPath, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         nodes = self._nodes()
         union = np.asarray(sorted({*self.times, *nodes}))
         solution = self._simulated(system, union, throw=False)
@@ -76,7 +76,7 @@ class MotionPrediction(AbstractPrediction):
                 found[name] = _interpolated(values[at_nodes], (late - nodes[0]) / (nodes[1] - nodes[0]))
         return found
 
-    def raise_if_failed(self, system, loads):
+    def raise_if_failed(self, system: System, loads: Mapping[ParameterPath, Any]) -> None:
         solution = self._simulated(system, np.asarray(self.times), throw=True)
         if solution.status == "event":
             time = float(solution.stats["time"])
@@ -85,7 +85,7 @@ class MotionPrediction(AbstractPrediction):
     def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
         return self.settings.simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw)
 
-    def counts(self, channel, shape):
+    def counts(self, channel: str, shape: tuple[int, ...]) -> np.ndarray:
         span = next(span for name, *_, span in self.channels if name == channel)
         if span is None:
             return np.ones(shape, bool)
@@ -113,7 +113,7 @@ class MotionPrediction(AbstractPrediction):
 class StaticPrediction(AbstractPrediction):
     """Equilibria, one for each case of load."""
 
-    def outputs(self, system, loads, delays):
+    def outputs(self, system: System, loads: Mapping[ParameterPath, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         def one(loads):
             rest = static_equilibrium(_loaded(system, loads), throw=False)
             return {
@@ -124,7 +124,7 @@ class StaticPrediction(AbstractPrediction):
             return jax.vmap(one)(dict(loads))
         return jax.tree.map(lambda x: x[None], one({}))
 
-    def raise_if_failed(self, system, loads):
+    def raise_if_failed(self, system: System, loads: Mapping[ParameterPath, Any]) -> None:
         for case in range(len(next(iter(loads.values()))) if loads else 1):
             static_equilibrium(_loaded(system, {path: load[case] for path, load in loads.items()}))
 
@@ -136,13 +136,13 @@ class ModalPrediction(AbstractPrediction):
     numbers: tuple[int, ...]
     loaded: bool
 
-    def outputs(self, system, loads, delays):
+    def outputs(self, system: System, loads: Mapping[ParameterPath, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         rest = static_equilibrium(system, throw=False).q if self.loaded else None
         found = modes(system, q=rest, count=max(self.numbers) + 1, throw=False).only(*self.numbers)
         known = {"frequency": found.frequencies, "damping_ratio": found.damping_ratios}
         return {name: known[output] for name, output, *_ in self.channels}
 
-    def raise_if_failed(self, system, loads):
+    def raise_if_failed(self, system: System, loads: Mapping[ParameterPath, Any]) -> None:
         modes(system, q=static_equilibrium(system).q if self.loaded else None, count=max(self.numbers) + 1)
 
 

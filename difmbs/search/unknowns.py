@@ -44,14 +44,14 @@ class AbstractUnknown(abc.ABC):
 class Free(AbstractUnknown):
     """An unknown that may have any value."""
 
-    def limits(self):
+    def limits(self) -> tuple[float, float]:
         return -np.inf, np.inf
 
 
 class Positive(AbstractUnknown):
     """An unknown that is greater than 0; its logarithm is searched for."""
 
-    def limits(self):
+    def limits(self) -> tuple[float, float]:
         return 0.0, np.inf
 
 
@@ -62,7 +62,7 @@ class Interval(AbstractUnknown):
     lower: float
     upper: float
 
-    def limits(self):
+    def limits(self) -> tuple[float, float]:
         return self.lower, self.upper
 
     @property

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.status import Status
 from ..core.types import Count, Flag, MaybeValues, State, Switches, Time
@@ -288,15 +289,15 @@ class _AdaptiveState(NamedTuple):
     """The time at which the run ends."""
     y: State
     y1: State
-    dense: Any
+    dense: PyTree
     """What interpolates in it."""
-    memory: Any
+    memory: PyTree
     """What the solver hands from step to step."""
     tnext: Time
     """Where the next attempt ends if nothing else does."""
     longest: Time
     """The largest step at rest."""
-    controller: Any
+    controller: PyTree
     steps: Count
     """Number of accepted steps, events among them."""
     rejected: Count

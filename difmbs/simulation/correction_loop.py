@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.types import Count, Level
 from ..dynamics.implicit_equations import ACCELERATION
@@ -130,12 +131,12 @@ class CorrectionLoop:
         return Visit(*(column[kept] for column in (number, station, level, ahead, evaluation)))
 
 
-def at(rows: Any, i: Count) -> Any:
+def at(rows: Any, i: Count) -> PyTree:
     """Row i of all arrays."""
     return jax.tree.map(lambda x: row(x, i), rows)
 
 
-def put(rows: Any, i: Count, new: Any) -> Any:
+def put(rows: Any, i: Count, new: Any) -> PyTree:
     """The arrays with row i replaced."""
     return jax.tree.map(lambda x, y: with_row(x, i, y), rows, new)
 
@@ -150,5 +151,5 @@ def with_outputs(stations: Any, outputs: Any) -> tuple[Any, ...]:
     return tuple(jnp.concatenate([x[:1], y]) for x, y in zip(stations, outputs, strict=True))
 
 
-def first_rows(visited: Any, count: int) -> Any:
+def first_rows(visited: PyTree, count: int) -> PyTree:
     return jax.tree.map(lambda x: x[:count], visited)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.status import Status
 from ..core.types import Count, Flag, State, Time, Values
@@ -137,5 +138,5 @@ class _FixedState(NamedTuple):
     """0, or what went wrong."""
     done: Any
     """Number of good steps."""
-    states: Any
+    states: PyTree
     """Those that are stored; None if nothing is recorded."""

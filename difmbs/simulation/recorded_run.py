@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Count, Flag, MaybeValues, State, Switches, Time, Variables, Velocities
 from ..dynamics.projection import VisitedStates
@@ -45,7 +46,7 @@ class RecordedRun:
 
     method: Any
     system: System
-    p: Any
+    p: PyTree
     begin: Time
     loop: CorrectionLoop
     accepted: AcceptedSteps
@@ -53,7 +54,7 @@ class RecordedRun:
     on: Switches
     possible: Any
 
-    def system_of(self, p: Any) -> System:
+    def system_of(self, p: PyTree) -> System:
         return eqx.combine(p, self.system)
 
     # Steps
@@ -87,7 +88,7 @@ class RecordedRun:
         """The system during a step as a function of the parameters."""
         return (lambda p: self.system_of(p).switched(self.accepted.on[k])) if self.watched else self.system_of
 
-    def step(self, k: Any, states: Any) -> tuple[Any, Any, Any, Any]:
+    def step(self, k: Any, states: PyTree) -> tuple[Any, Any, Any, Any]:
         """Time, size, and the states at start and end."""
         place = k if self.stored.longest == 1 else k % self.accepted.spacing
         return self.accepted.t[k], self.accepted.h[k], states[place], states[place + 1]
@@ -101,7 +102,7 @@ class RecordedRun:
         """Whether output j is in step k."""
         return (j >= 0) & (j < self.outputs) & (self.accepted.index[jnp.clip(j, 0, self.outputs - 1)] == k)
 
-    def inside(self, t: Time, h: Time, y: State, result: Any, output: Time) -> State:
+    def inside(self, t: Time, h: Time, y: State, result: PyTree, output: Time) -> State:
         """The state at an output."""
         step = self.method.step
         if self.method.on_grid:
@@ -130,7 +131,7 @@ class RecordedRun:
         count = jnp.where(accepted.spacing > 1, accepted.spacing, 0)
         return lax.fori_loop(first, jnp.minimum(first + count, len(accepted.t)), again, states)
 
-    def through(self, unfinished: Any, visit: Any, visit_event: Any, carry: Any) -> Any:
+    def through(self, unfinished: Any, visit: Any, visit_event: Any, carry: PyTree) -> Any:
         """Visits steps, with the states around them, while there are any left; carry[0] is the number of the next one.
 
         `visit_event`: what is done instead where the step is an event.
@@ -155,10 +156,10 @@ class RecordedRun:
 
     # Corrections of start and outputs
 
-    def system_there(self, p: Any, station: Count) -> System:
+    def system_there(self, p: PyTree, station: Count) -> System:
         return switched(self.system_of(p), self.on, station)
 
-    def way_to_start(self, visited: Any) -> Any:
+    def way_to_start(self, visited: PyTree) -> Any:
         """The visits that lead to the start."""
         return jax.tree.map(lambda x: x[: self.loop.start_visits], visited)
 
@@ -168,6 +169,6 @@ def switched(system: System, on: Switches, station: Count) -> System:
     return system if on is None else system.switched(at(on, station))
 
 
-def only_if(possible: Any, *results: Any) -> list[Any]:
+def only_if(possible: Any, *results: PyTree) -> list[Any]:
     """Results as NaN where no consistent start exists. Multiplied, so that derivatives are NaN too."""
     return [None if x is None else x * jnp.where(possible, 1, jnp.nan) for x in results]

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import PyTree
 
 from ..dynamics.accelerations import known, split
 from . import step_replay
@@ -13,7 +14,7 @@ from .correction_loop import Visit, at, put, stations_of, with_outputs
 from .recorded_run import RecordedRun, Trajectory, only_if
 
 
-def pushforward(run: RecordedRun, dp: Any, dstart: Any, shown: bool) -> Trajectory:
+def pushforward(run: RecordedRun, dp: PyTree, dstart: Any, shown: bool) -> Trajectory:
     """Tangents of the results, from those of the parameters and of q and v at the start; `shown`: also those of
     accelerations and multipliers."""
     loop = run.loop

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.types import State, Values
 from ..jaxtools.batched_loops import anywhere
@@ -21,7 +22,7 @@ from ..linalg.rows import with_row
 from .recorded_run import RecordedRun
 
 
-def pushforward(run: RecordedRun, dp: Any, dy0: State) -> tuple[Any, Any]:
+def pushforward(run: RecordedRun, dp: PyTree, dy0: State) -> tuple[Any, Any]:
     """Tangents of the outputs, and of the moments at which events happened last.
 
     Carried from step to step: the number k of the next one and j of the next output, the tangent of the state, and
@@ -41,7 +42,7 @@ def pushforward(run: RecordedRun, dp: Any, dy0: State) -> tuple[Any, Any]:
     return outputs[: run.outputs], moments
 
 
-def _push(run: RecordedRun, dp: Any, states: Any, carry: Any) -> Any:
+def _push(run: RecordedRun, dp: PyTree, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, outputs, moments = carry
     step, accepted = run.method.step, run.accepted
     t, h, y, end = run.step(k, states)
@@ -60,7 +61,7 @@ def _push(run: RecordedRun, dp: Any, states: Any, carry: Any) -> Any:
     return k + 1, j, side_by_side(tangent(lambda y, result: step.ending(h, y, result))), outputs, moments
 
 
-def _push_event(run: RecordedRun, dp: Any, states: Any, carry: Any) -> Any:
+def _push_event(run: RecordedRun, dp: PyTree, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, outputs, moments = carry
     y = run.step(k, states)[2]
     dy, dmoment = jax.jvp(run.happening(k), (run.p, y), (dp, dy))[1]
@@ -84,7 +85,7 @@ def pullback(run: RecordedRun, weights: Values, of_moments: Any) -> tuple[Any, A
     return jax.tree.map(lambda x: jnp.where(unknown, jnp.nan, x), (dp, dy0))
 
 
-def _pull(run: RecordedRun, weights: Values, states: Any, carry: Any) -> Any:
+def _pull(run: RecordedRun, weights: Values, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, dp, of_moments = carry
     step, accepted = run.method.step, run.accepted
     t, h, y, end = run.step(k, states)
@@ -106,7 +107,7 @@ def _pull(run: RecordedRun, weights: Values, states: Any, carry: Any) -> Any:
     return k - 1, earlier, before, jax.tree.map(jnp.add, dp, more), of_moments
 
 
-def _pull_event(run: RecordedRun, states: Any, carry: Any) -> Any:
+def _pull_event(run: RecordedRun, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, dp, of_moments = carry
     number = run.accepted.event[k]
     more, dy = jax.vjp(run.happening(k), run.p, run.step(k, states)[2])[1]((dy, of_moments[number]))

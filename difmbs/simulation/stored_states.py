@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ..core.types import Count, State
 from ..linalg.rows import with_row
@@ -91,7 +92,7 @@ def empty(plan: Plan, y0: State) -> Any:
     return jnp.zeros((plan.rows + 1, *y0.shape), y0.dtype).at[0].set(y0)
 
 
-def with_state(plan: Plan, states: Any, number: Count, y: State, counts: Count = True) -> Any:
+def with_state(plan: Plan, states: PyTree, number: Count, y: State, counts: Count = True) -> Any:
     """The states with one more, if it `counts`."""
     if plan.longest > 1:
         counts = counts & (number % plan.spacing(number) == 0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Time, Values, Velocities
 from ..dynamics.accelerations import solved, split
@@ -37,7 +38,7 @@ class RunResult(NamedTuple):
     """The largest change of a velocity coordinate."""
     possible: Any
     """Whether there is a consistent start."""
-    kept: Any
+    kept: PyTree
     """At each output, whether constraints are met on the levels where they are held; true of missing outputs."""
 
 
@@ -86,7 +87,7 @@ def solve_trajectory(
     return deferred(run, of_result, derivative, arrays)
 
 
-def _run(arguments: Any, shown: bool, record: bool) -> Any:
+def _run(arguments: PyTree, shown: bool, record: bool) -> Any:
     """The result, and as a tuple what `RecordedRun` needs to know."""
     method, system, begin, given_q, given_v = arguments
     loop, count = _loop(method, system, shown), len(method.outputs)

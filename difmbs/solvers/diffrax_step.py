@@ -2,10 +2,13 @@
 
 import diffrax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 from ..core.status import Status
+from ..core.types import State, Time
 from ..dynamics.accelerations import derivative, split
 from ..dynamics.projection import settle
+from ..system.system import System
 from .one_step import TERM, AbstractOneStep, StepResult
 from .stages import DifferentiatedStages
 
@@ -15,10 +18,10 @@ class DiffraxStep(AbstractOneStep):
 
     solver: diffrax.AbstractSolver
 
-    def begin(self, system, t, h, y):
+    def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return self.solver.init(TERM, t, t + h, y, system)
 
-    def step(self, system, t, h, y, memory):
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
         y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
         end = jnp.concatenate(settle(system, t + h, *split(system, y1))) if system.constrained else y1
         # Diffrax also calls it divergence when rounding errors stop getting smaller: no reason to end fixed steps.
@@ -39,12 +42,12 @@ class DiffraxStep(AbstractOneStep):
         failed = (result != diffrax.RESULTS.successful) & (jnp.max(jnp.abs(last - slope)) > small)
         return jnp.where(failed, Status.newton_failed.value, Status.ok.value)
 
-    def result(self, system, t, h, y, end):
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         step = self.step(system, t, h, y, self.begin(system, t, h, y))
         return step.end, step.dense
 
-    def ending(self, h, y, result):
+    def ending(self, h: Time, y: State, result: PyTree) -> State:
         return result[0]
 
-    def dense(self, h, y, result):
+    def dense(self, h: Time, y: State, result: PyTree) -> PyTree:
         return result[1]

@@ -15,7 +15,7 @@ from ..core.errors import ParameterError
 from ..core.parameters import show
 from ..core.status import Status
 from ..core.types import Coordinates, Multipliers, State, Time, Values, Variables, Velocities
-from ..dynamics.implicit_equations import AbstractEquations
+from ..dynamics.implicit_equations import AbstractEquations, Held, PlacedBody
 from ..dynamics.newton import newton
 from ..dynamics.projection import VisitedStates, settle
 from ..system.system import System
@@ -114,14 +114,14 @@ class GeneralizedAlpha(AbstractNewmark):
     spectral_radius: Any = eqx.field(default=0.8, static=True, converter=_radius)
 
     @property
-    def coefficients(self):
+    def coefficients(self) -> NewmarkCoefficients:
         r = self.spectral_radius
         alpha_m, alpha_f = (2 * r - 1) / (r + 1), r / (r + 1)
         gamma = 0.5 + alpha_f - alpha_m
         return NewmarkCoefficients(alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma)
 
     @property
-    def on_velocity(self):
+    def on_velocity(self) -> bool:
         return False
 
 
@@ -129,11 +129,11 @@ class TrapezoidalIndex2(AbstractNewmark):
     """The trapezoidal rule with the constraints on velocity level: index 2. It damps nothing."""
 
     @property
-    def coefficients(self):
+    def coefficients(self) -> NewmarkCoefficients:
         return NewmarkCoefficients(0.0, 0.0, 0.25, 0.5)
 
     @property
-    def on_velocity(self):
+    def on_velocity(self) -> bool:
         return True
 
 
@@ -150,15 +150,15 @@ class EndOfStep(AbstractEquations):
     coefficients: NewmarkCoefficients = eqx.field(static=True)
     on_velocity: bool = eqx.field(static=True)
 
-    def place(self, body, data, x):
+    def place(self, body: Any, data: Any, x: Values) -> tuple[Any, Any]:
         q, displacement, v = data
         c, h = self.coefficients, self.h
         return body.retract(q, displacement + (h * h * c.beta * c.gain) * x), v + (h * c.gamma * c.gain) * x
 
-    def inertia(self, body, placed, x):
+    def inertia(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         return body.momentum(placed.q, x) - body.bias(placed.q, placed.v, self.system.gravity[0])
 
-    def of_constraint(self, held, multiplier):
+    def of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[tuple[Any, ...], Any]:
         (position, velocity), pulled = held.there.reaction(self.t, multiplier)
         # Divided so that the derivative with respect to the accelerations is G, whatever the step size.
         c = self.coefficients
@@ -166,7 +166,7 @@ class EndOfStep(AbstractEquations):
             return pulled, velocity / (c.gain * c.gamma * self.h)
         return pulled, position / (c.gain * c.beta * self.h**2)
 
-    def error(self, u, du):
+    def error(self, u: Variables, du: Variables) -> Values:
         c, h = self.coefficients, self.h
         count = self.system.structure.velocity_count
         change, now = jnp.max(jnp.abs(du[:count])), jnp.max(jnp.abs(u[:count]))

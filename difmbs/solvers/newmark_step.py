@@ -2,9 +2,12 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
+from ..core.types import Coordinates, State, Time, Velocities
 from ..dynamics.implicit_equations import ACCELERATION
-from ..dynamics.projection import ProjectionPlan
+from ..dynamics.projection import ProjectionPlan, VisitedStates
+from ..system.system import System
 from . import newmark
 from .newmark import AbstractNewmark
 from .one_step import TERM, AbstractOneStep, StepResult, start_end_or
@@ -24,45 +27,48 @@ class NewmarkStep(AbstractOneStep):
     varying: bool = eqx.field(static=True)
 
     @property
-    def held(self):
+    def held(self) -> tuple[bool, bool]:
         on_velocity = self.solver.on_velocity
         return self.varying or not on_velocity, self.varying or on_velocity
 
-    def plan(self, levels=()):
+    def plan(self, levels: tuple[int, ...] = ()) -> ProjectionPlan:
         return ProjectionPlan((*levels, ACCELERATION, ACCELERATION), newmark.ahead(self.first))
 
-    def start(self, system, t, end, visited):
+    def start(
+        self, system: System, t: Time, end: tuple[Coordinates, Velocities], visited: VisitedStates | None
+    ) -> State:
+        assert visited is not None  # the plan visits two
         return newmark.start(self.solver, system, self.first, visited)
 
-    def size(self, system):
+    def size(self, system: System) -> int:
         structure = system.structure
         return structure.coordinate_count + 3 * structure.velocity_count + structure.multiplier_count
 
-    def slope(self, t, y, system):
+    def slope(self, t: Time, y: State, system: System) -> State:
         return self.solver.func(TERM, t, y, system)
 
-    def begin(self, system, t, h, y):
+    def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return None
 
-    def step(self, system, t, h, y, memory):
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
         end, error, code, iterations = newmark.advance(self.solver, system, t, h, y, self.varying)
         slopes = [self.slope(t, x, system) for x in (y, end)]
         return StepResult(end, error, (y, end, *slopes), None, code, iterations)
 
-    def result(self, system, t, h, y, end):
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         state, known = newmark.state_of(system, y), newmark.state_of(system, end)
         problem = newmark.problem_of(self.solver, system, t, h, state)
         u = problem.attached(jnp.concatenate([known.acceleration, known.multipliers]))
         end = newmark.after(problem, state, u, self.varying).joined()
         return end, self.slope(t, y, system), self.slope(t, end, system)
 
-    def ending(self, h, y, result):
+    def ending(self, h: Time, y: State, result: PyTree) -> State:
         return result[0]
 
-    def dense(self, h, y, result):
+    def dense(self, h: Time, y: State, result: PyTree) -> PyTree:
         return (y, *result)
 
-    def between(self, t, h, y, end, dense, output):
+    def between(self, t: Time, h: Time, y: State, end: State, dense: PyTree, output: Time) -> State:
         y0, y1, f0, f1 = dense
         s = (output - t) / jnp.where(h > 0, h, 1)
         cubic = y0 + s * s * (3 - 2 * s) * (y1 - y0) + s * (1 - s) * h * ((1 - s) * f0 - s * f1)

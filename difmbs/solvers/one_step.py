@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Count, MaybeValues, State, Time, Velocities
 from ..dynamics.accelerations import derivative
@@ -28,8 +29,8 @@ class StepResult(NamedTuple):
 
     end: State
     error: MaybeValues
-    dense: Any
-    memory: Any
+    dense: PyTree
+    memory: PyTree
     code: MaybeValues
     iterations: Count
 
@@ -74,40 +75,40 @@ class AbstractOneStep(eqx.Module):
         return derivative(t, y, system)
 
     @abc.abstractmethod
-    def begin(self, system: System, t: Time, h: Time, y: State) -> Any:
+    def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         """What the first step needs, and every step hands to the next."""
 
     @abc.abstractmethod
-    def step(self, system: System, t: Time, h: Time, y: State, memory: Any) -> StepResult: ...
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult: ...
 
     @abc.abstractmethod
-    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> Any:
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The costly part of a step, of which the state at the end is known."""
 
     @abc.abstractmethod
-    def ending(self, h: Time, y: State, result: Any) -> State:
+    def ending(self, h: Time, y: State, result: PyTree) -> State:
         """The state at the end."""
 
     @abc.abstractmethod
-    def dense(self, h: Time, y: State, result: Any) -> Any:
+    def dense(self, h: Time, y: State, result: PyTree) -> PyTree:
         """Data for `between`."""
 
-    def between(self, t: Time, h: Time, y: State, end: State, dense: Any, output: Time) -> State:
+    def between(self, t: Time, h: Time, y: State, end: State, dense: PyTree, output: Time) -> State:
         """The state at an output time inside the step; near the constraints, but not on them."""
         inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
         return start_end_or(inside, t, h, y, end, output)
 
-    def inside(self, t: Time, h: Time, y: State, result: Any, output: Time) -> State:
+    def inside(self, t: Time, h: Time, y: State, result: PyTree, output: Time) -> State:
         """The state at an output time, from the result of the step."""
         return self.between(t, h, y, self.ending(h, y, result), self.dense(h, y, result), output)
 
     def push(
-        self, system_of: Any, p: Any, t: Time, h: Time, y: State, end: State, dp: Any, dy: State
+        self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, dp: PyTree, dy: State
     ) -> tuple[Any, Any]:
         """The result and its tangent; `system_of(p)` is the system with the parameters p that are differentiated."""
         return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y, end), (p, y), (dp, dy))
 
-    def pull(self, system_of: Any, p: Any, t: Time, h: Time, y: State, end: State, weigh: Any) -> tuple[Any, Any]:
+    def pull(self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, weigh: Any) -> tuple[Any, Any]:
         """Cotangents of p and y; `weigh(result)` gives those of y, as far as it counts itself, and of the result."""
         result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y, end), p, y)
         dy, dresult = weigh(result)

@@ -8,6 +8,7 @@ import diffrax
 import equinox as eqx
 import jax
 import optimistix
+from jaxtyping import PyTree
 
 from .stages import DifferentiatedStages
 
@@ -23,17 +24,17 @@ class PatientRootFinder(optimistix.AbstractRootFinder):
     norm: Callable[[Any], Any]
     finder: optimistix.AbstractRootFinder
 
-    def init(self, *arguments: Any, **named: Any):
+    def init(self, *arguments: PyTree, **named: Any):
         return self.finder.init(*arguments, **named)
 
-    def step(self, *arguments: Any, **named: Any):
+    def step(self, *arguments: PyTree, **named: Any):
         return self.finder.step(*arguments, **named)
 
-    def terminate(self, *arguments: Any, **named: Any):
+    def terminate(self, *arguments: PyTree, **named: Any):
         ends, result = self.finder.terminate(*arguments, **named)
         return ends, optimistix.RESULTS.where(ends, result, optimistix.RESULTS.successful)
 
-    def postprocess(self, *arguments: Any, **named: Any):
+    def postprocess(self, *arguments: PyTree, **named: Any):
         return self.finder.postprocess(*arguments, **named)
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import PyTree
 
 from ..core.status import Status
 from ..core.types import State, Time, Values
@@ -19,6 +20,7 @@ from ..dynamics.accelerations import anew, corrected, derivative, solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
 from ..jaxtools.many_tangents import jvp_of_many
 from ..linalg.rows import with_row
+from ..system.system import System
 from .one_step import AbstractOneStep, StepResult
 from .stages import stage_times
 
@@ -33,13 +35,13 @@ class FreeRungeKutta(AbstractOneStep):
         return cast(diffrax.ButcherTableau, self.solver.tableau)
 
     @property
-    def reach(self):
+    def reach(self) -> float:
         return _reach(self.tableau)
 
-    def begin(self, system, t, h, y):
+    def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return derivative(t, y, system) if self.tableau.fsal else None
 
-    def step(self, system, t, h, y, memory):
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
         # Traced once and called for every stage.
         tableau, slope, time = self.tableau, jax.jit(derivative), stage_times(t, h)
         slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
@@ -51,7 +53,7 @@ class FreeRungeKutta(AbstractOneStep):
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
         return StepResult(y1, error, dense, slopes[-1] if tableau.fsal else None, None, jnp.zeros((), int))
 
-    def result(self, system, t, h, y, end):
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The slopes at all stages, and the state at the end."""
         c, a, count = _coefficients(self.tableau, y.dtype)
         times = stage_times(t, h)(c)
@@ -62,13 +64,15 @@ class FreeRungeKutta(AbstractOneStep):
         slopes = lax.fori_loop(0, count, stage, jnp.zeros((count, *y.shape), y.dtype))
         return slopes, y + h * _dot(jnp.asarray(self.tableau.b_sol, y.dtype), slopes)
 
-    def ending(self, h, y, result):
+    def ending(self, h: Time, y: State, result: PyTree) -> State:
         return result[1]
 
-    def dense(self, h, y, result):
+    def dense(self, h: Time, y: State, result: PyTree) -> PyTree:
         return _dense(self.tableau, h, y, result[0])
 
-    def push(self, system_of, p, t, h, y, end, dp, dy):
+    def push(
+        self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, dp: PyTree, dy: State
+    ) -> tuple[Any, Any]:
         """All stages written out."""
 
         @jax.jit
@@ -96,26 +100,26 @@ class ConstrainedRungeKutta(AbstractOneStep):
         return cast(diffrax.ButcherTableau, self.solver.tableau)
 
     @property
-    def reach(self):
+    def reach(self) -> float:
         return _reach(self.tableau)
 
-    def begin(self, system, t, h, y):
+    def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         # The slope at the end of a step is not that where the next one begins.
         return None
 
-    def step(self, system, t, h, y, memory):
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
         slopes, end, code = self._stages(system, t, h, y)
         error = h * _dot(jnp.asarray(self.tableau.b_error, y.dtype), slopes)
         return StepResult(end, error, _dense(self.tableau, h, y, slopes), None, code, jnp.zeros((), int))
 
-    def result(self, system, t, h, y, end):
+    def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The slopes at all stages, and the state at the end."""
         return self._stages(system, t, h, y)[:2]
 
-    def ending(self, h, y, result):
+    def ending(self, h: Time, y: State, result: PyTree) -> State:
         return result[1]
 
-    def dense(self, h, y, result):
+    def dense(self, h: Time, y: State, result: PyTree) -> PyTree:
         return _dense(self.tableau, h, y, result[0])
 
     def _stages(self, system, t, h, y):

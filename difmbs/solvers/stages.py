@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
+from jaxtyping import PyTree
 
 from ..core.types import State, Time, Values
 from ..dynamics.accelerations import derivative
@@ -71,7 +72,7 @@ class DifferentiatedStages(diffrax.AbstractSolver):
         return end, error, {key: known[key] for key in dense}, state, result
 
 
-def _still(tree: Any) -> Any:
+def _still(tree: PyTree) -> PyTree:
     return jax.tree.map(lax.stop_gradient, tree)
 
 

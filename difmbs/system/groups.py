@@ -12,9 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ..core.errors import ModelError
-from ..core.types import Switches, Values
+from ..core.types import Coordinates, Level, Multipliers, Switches, Time, Values, Velocities
 from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractConnector
 from ..elements.ports import AbstractPort, Marker
@@ -37,7 +38,7 @@ class Stack:
     treedef: Any
     rows: tuple[Index, ...]
 
-    def instances(self, leaves: Leaves) -> Any:
+    def instances(self, leaves: Leaves) -> PyTree:
         """The element with a leading axis of instances on every leaf."""
         expanded = [index.take(leaf) for index, leaf in zip(self.rows, leaves, strict=True)]
         return eqx.combine(jax.tree.unflatten(self.treedef, expanded), self.structure)
@@ -58,23 +59,23 @@ class BodyGroup:
         """Whether they have coordinates."""
         return self.kind.velocities > 0
 
-    def coordinates(self, q):
+    def coordinates(self, q: Coordinates) -> Coordinates:
         size = self.kind.coordinates
         return q[self.first_q : self.first_q + self.count * size].reshape(self.count, size)
 
-    def velocities(self, v):
+    def velocities(self, v: Velocities) -> Velocities:
         size = self.kind.velocities
         return v[self.first_v : self.first_v + self.count * size].reshape(self.count, size)
 
-    def each(self, function: Any, *stacked: Any) -> Any:
+    def each(self, function: Any, *stacked: PyTree) -> Any:
         """function(...) for every body of the group."""
         return eqx.filter_vmap(function, axis_size=self.count)(*stacked)
 
-    def velocity_indices(self, rows) -> np.ndarray:
+    def velocity_indices(self, rows: Values) -> np.ndarray:
         size = self.kind.velocities
         return self.first_v + np.asarray(rows)[:, None] * size + np.arange(size)
 
-    def coordinate_indices(self, rows) -> np.ndarray:
+    def coordinate_indices(self, rows: Values) -> np.ndarray:
         size = self.kind.coordinates
         return self.first_q + np.asarray(rows)[:, None] * size + np.arange(size)
 
@@ -144,7 +145,7 @@ class LocalConnector(eqx.Module):
         """function(local) for every instance of a group."""
         return eqx.filter_vmap(function)(self)
 
-    def at(self, q, v) -> "LocalConnector":
+    def at(self, q: tuple[Any, ...], v: tuple[Any, ...]) -> "LocalConnector":
         return LocalConnector(self.law, self.markers, self.bodies, q, v, self.ports, self.on)
 
     def config(self) -> tuple[Any, ...]:
@@ -156,7 +157,7 @@ class LocalConnector(eqx.Module):
     def config_rate(self) -> tuple[Any, ...]:
         return tuple(p.rate(*x) for p, *x in zip(self.ports, self.bodies, self.markers, self.q, self.v, strict=True))
 
-    def pull_back(self, effort) -> tuple[Any, ...]:
+    def pull_back(self, effort: tuple[Any, ...]) -> tuple[Any, ...]:
         """Generalized forces that do the same work as the efforts at the markers: the transposed flow map."""
         flow, transposed = jax.vjp(lambda v: self.at(self.q, v).flow(), self.v)
         found, wanted = ([jnp.shape(x) for x in jax.tree.leaves(tree)] for tree in (effort, flow))
@@ -164,11 +165,11 @@ class LocalConnector(eqx.Module):
             raise ModelError(f"{type(self.law).__name__}.effort must return arrays of shapes {wanted}, got {found}.")
         return transposed(jax.tree.unflatten(jax.tree.structure(flow), jax.tree.leaves(effort)))[0]
 
-    def force(self, t) -> tuple[Any, ...]:
+    def force(self, t: Time) -> tuple[Any, ...]:
         """The generalized forces that a force law applies to its bodies, one vector for each marker."""
         return self.pull_back(self.switched(self.law.effort(t, self.config(), self.flow())))
 
-    def switched(self, tree: Any, off: Values = 0) -> Any:
+    def switched(self, tree: PyTree, off: Values = 0) -> Any:
         """What is exerted if it is on."""
         return tree if self.on is None else jax.tree.map(lambda x: jnp.where(self.on, x, off), tree)
 
@@ -176,18 +177,18 @@ class LocalConnector(eqx.Module):
         """No flow, without computing one."""
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self.flow))
 
-    def position_residual(self, t):
+    def position_residual(self, t: Time) -> Values:
         """c(t, q) of a constraint on positions."""
         return self.law.residual(t, self.config(), self._still())
 
-    def velocity_residual(self, t):
+    def velocity_residual(self, t: Time) -> Values:
         """dc/dt of a constraint on positions, or the residual of one on velocities."""
         return self._residuals(t)[1]
 
-    def _residuals(self, t):
+    def _residuals(self, t: Time) -> tuple[Values, Values]:
         return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())
 
-    def _of_motion(self, t, config, motion):
+    def _of_motion(self, t: Time, config: tuple[Any, ...], motion: tuple[Any, ...]) -> tuple[Values, Values]:
         """c (0 for constraints on velocities) and the same of what markers deliver; `motion`: rates of the
         configuration, or flows to a law on velocities."""
         if self.law.on_velocity:
@@ -196,11 +197,11 @@ class LocalConnector(eqx.Module):
         still = self._still()
         return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))
 
-    def constraint_jacobian(self, t) -> tuple[Any, ...]:
+    def constraint_jacobian(self, t: Time) -> tuple[Any, ...]:
         """G with dc/dt = G v + dc/dt|v=0, one block for each marker."""
         return tuple(matrices(lambda *v: self._moved(t, v), *self.v))
 
-    def _moved(self, t, v):
+    def _moved(self, t: Time, v: tuple[Velocities, ...]) -> Values:
         """G v."""
         config, other = self.config(), self.at(self.q, v)
         if self.law.on_velocity:
@@ -208,27 +209,29 @@ class LocalConnector(eqx.Module):
         still = self._still()
         return jax.jvp(lambda x: self.law.residual(t, x, still), (config,), (other.config_rate(),))[1]
 
-    def constraint_force(self, t, multiplier) -> tuple[Any, ...]:
+    def constraint_force(self, t: Time, multiplier: Multipliers) -> tuple[Any, ...]:
         """G^T times the multipliers, one vector for each marker: minus the force of the constraint."""
         return self.reaction(t, multiplier)[1]
 
-    def reaction(self, t, multiplier) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+    def reaction(self, t: Time, multiplier: Multipliers) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
         """c and dc/dt, and G^T times the multipliers."""
         velocity, pull, position = jax.vjp(lambda v: self.at(self.q, v)._residuals(t)[::-1], self.v, has_aux=True)
         return (position, velocity), pull(multiplier)[0]
 
-    def acceleration_residual(self, t, acceleration):
+    def acceleration_residual(self, t: Time, acceleration: tuple[Velocities, ...]) -> Values:
         """d/dt of `velocity_residual` while the velocity coordinates change at this rate."""
         return self._changing(t, acceleration, self.v, jnp.ones_like(t))[1]
 
-    def residual_on(self, level, t, change):
+    def residual_on(self, level: Level, t: Time, change: tuple[Velocities, ...]) -> Values:
         """c after a displacement on level 0, dc/dt after a change of the velocity coordinates on level 1, d^2c/dt^2
         while these change at this rate on level 2; to first order."""
         going = (level == 2).astype(t.dtype)
         now, rate = self._changing(t, change, jax.tree.map(lambda v: going * v, self.v), going)
         return rate + jnp.where(level == 0, now[0], jnp.where(level == 1, now[1], 0))
 
-    def _changing(self, t, acceleration, v, clock):
+    def _changing(
+        self, t: Time, acceleration: tuple[Velocities, ...], v: tuple[Velocities, ...], clock: Values
+    ) -> tuple[tuple[Values, Values], Values]:
         """c and dc/dt, and d/dt of the latter while the bodies move with v, and the time at this rate."""
         motion = self.flow() if self.law.on_velocity else self.config_rate()
         parts = zip(self.ports, self.bodies, self.markers, self.q, v, acceleration, strict=True)
@@ -237,11 +240,11 @@ class LocalConnector(eqx.Module):
         now, (_, rate) = jax.jvp(self._of_motion, (t, self.config(), motion), rates)
         return now, rate
 
-    def acceleration_bias(self, t):
+    def acceleration_bias(self, t: Time) -> Values:
         """gamma of G v' = gamma, the acceleration level."""
         return -self.acceleration_residual(t, jax.tree.map(jnp.zeros_like, self.v))
 
-    def force_jacobian(self, t) -> tuple[Any, Any]:
+    def force_jacobian(self, t: Time) -> tuple[Any, Any]:
         """Blocks [marker i][marker j] of the derivatives of `force`.
 
         First with respect to the displacements of the bodies in the sense of their velocity coordinates, then with

@@ -562,7 +562,7 @@ IDENTIFICATION = (
         "search/unknowns.py",
         "chosen = self.factor * chosen + self.offset",
         "chosen = self.factor * chosen",
-        "identification::test_the_system_of_a_fit_moves_as_the_fit_predicts",
+        "identification::test_ties_and_fixed_values",
     ),
     Fault(
         "profile intervals a hundred times looser",

@@ -98,7 +98,7 @@ def test_priors_pull():
 def test_ties_and_fixed_values():
     given = {
         "spring.stiffness": mbs.Positive(3000.0),
-        "load.load": mbs.Tied("spring.stiffness", factor=0.02),
+        "load.load": mbs.Tied("spring.stiffness", factor=0.0175, offset=10.0),
         "mass.mass": mbs.Fixed(1.6),
     }
     fit = identify(experiment(), given)

@@ -92,14 +92,14 @@ class AbstractBody(AbstractElement):
 class AbstractFlatBody(AbstractBody):
     """A body whose velocity coordinates are the rates of its coordinates."""
 
-    def rate(self, q, v):
+    def rate(self, q: Vector, v: Vector) -> Vector:
         return v
 
-    def retract(self, q, dq):
+    def retract(self, q: Vector, dq: Vector) -> Vector:
         return q + dq
 
-    def point_velocity(self, q, v, point):
+    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
         return jax.jvp(lambda q: self.point(q, point), (q,), (v,))[1]
 
-    def point_acceleration(self, q, v, a, point):
+    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
         return jax.jvp(lambda q, v: self.point_velocity(q, v, point), (q, v), (v, a))[1]

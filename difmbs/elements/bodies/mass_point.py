@@ -1,12 +1,12 @@
 """Particles in space and in the plane."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
-from ...core.types import Numbers
+from ...core.types import Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import NoRotation, in_space
 from .body import AbstractFlatBody
@@ -29,25 +29,25 @@ class MassPoint(AbstractFlatBody):
     def initial_state(self, position, velocity):
         return position, velocity
 
-    def pose(self, q):
+    def pose(self, q: Vector) -> BodyPose:
         return BodyPose(q, NoRotation(q.dtype))
 
-    def point(self, q, point):
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
         return q
 
-    def angular_velocity(self, q, v):
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
         return jnp.zeros_like(v)
 
-    def momentum(self, q, v):
+    def momentum(self, q: Vector, v: Vector) -> Vector:
         return self.mass * v
 
-    def inverse_mass(self, q, f):
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
         return f / self.mass
 
-    def bias(self, q, v, gravity):
+    def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
         return self.mass * gravity
 
-    def weight_energy(self, q, gravity):
+    def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity * q)
 
 
@@ -69,23 +69,23 @@ class MassPoint2D(AbstractFlatBody):
     def initial_state(self, position, velocity):
         return position, velocity
 
-    def pose(self, q):
+    def pose(self, q: Vector) -> BodyPose:
         return BodyPose(self.point(q, None), NoRotation(q.dtype))
 
-    def point(self, q, point):
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
         return in_space(q)
 
-    def angular_velocity(self, q, v):
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
         return jnp.zeros(3, v.dtype)
 
-    def momentum(self, q, v):
+    def momentum(self, q: Vector, v: Vector) -> Vector:
         return self.mass * v
 
-    def inverse_mass(self, q, f):
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
         return f / self.mass
 
-    def bias(self, q, v, gravity):
+    def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
         return self.mass * gravity[:2]
 
-    def weight_energy(self, q, gravity):
+    def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity[:2] * q)

@@ -1,12 +1,12 @@
 """The spatial rigid body."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
-from ...core.types import Numbers
+from ...core.types import Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import (
     SpatialRotation,
@@ -57,39 +57,39 @@ class RigidBody(AbstractBody):
             jnp.concatenate([velocity + cross(angular_velocity, arm), turn.inverse().apply(angular_velocity)]),
         )
 
-    def pose(self, q):
+    def pose(self, q: Vector) -> BodyPose:
         return BodyPose(q[:3], SpatialRotation(q[3:]))
 
-    def point(self, q, point):
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
         return q[:3] + SpatialRotation(q[3:]).apply(point - self.center_of_mass)
 
-    def point_velocity(self, q, v, point):
+    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
         return v[:3] + SpatialRotation(q[3:]).apply(cross(v[3:], point - self.center_of_mass))
 
-    def point_acceleration(self, q, v, a, point):
+    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
         arm = point - self.center_of_mass
         return a[:3] + SpatialRotation(q[3:]).apply(cross(a[3:], arm) + cross(v[3:], cross(v[3:], arm)))
 
-    def rate(self, q, v):
+    def rate(self, q: Vector, v: Vector) -> Vector:
         return jnp.concatenate([v[:3], quaternion_rate(q[3:], v[3:])])
 
-    def retract(self, q, dq):
+    def retract(self, q: Vector, dq: Vector) -> Vector:
         return jnp.concatenate([q[:3] + dq[:3], quaternion_product(q[3:], quaternion_from_vector(dq[3:]))])
 
-    def angular_velocity(self, q, v):
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
         return SpatialRotation(q[3:]).apply(v[3:])
 
-    def momentum(self, q, v):
+    def momentum(self, q: Vector, v: Vector) -> Vector:
         return jnp.concatenate([self.mass * v[:3], multiply(self._inertia(), v[3:])])
 
-    def inverse_mass(self, q, f):
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
         return jnp.concatenate([f[:3] / self.mass, solve3(self._inertia(), f[3:])])
 
-    def bias(self, q, v, gravity):
+    def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
         omega = v[3:]
         return jnp.concatenate([self.mass * gravity, -cross(omega, multiply(self._inertia(), omega))])
 
-    def weight_energy(self, q, gravity):
+    def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity * q[:3])
 
     def _inertia(self):

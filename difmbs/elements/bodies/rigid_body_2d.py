@@ -1,12 +1,12 @@
 """The planar rigid body."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
-from ...core.types import Numbers
+from ...core.types import Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import PlaneRotation, in_space
 from .body import AbstractFlatBody
@@ -45,26 +45,26 @@ class RigidBody2D(AbstractFlatBody):
             jnp.concatenate([velocity + angular_velocity * turned, angular_velocity[None]]),
         )
 
-    def pose(self, q):
+    def pose(self, q: Vector) -> BodyPose:
         return BodyPose(in_space(q[:2]), PlaneRotation(q[2]))
 
-    def point(self, q, point):
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
         pose = self.pose(q)
         return pose.p + pose.rotation.apply(point - in_space(self.center_of_mass))
 
-    def angular_velocity(self, q, v):
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
         return jnp.pad(v[2:], (2, 0))
 
-    def momentum(self, q, v):
+    def momentum(self, q: Vector, v: Vector) -> Vector:
         return self._masses() * v
 
-    def inverse_mass(self, q, f):
+    def inverse_mass(self, q: Vector, f: Vector) -> Vector:
         return f / self._masses()
 
-    def bias(self, q, v, gravity):
+    def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
         return in_space(self.mass * gravity[:2])
 
-    def weight_energy(self, q, gravity):
+    def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity[:2] * q[:2])
 
     def _masses(self):

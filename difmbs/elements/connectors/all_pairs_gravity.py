@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter, show
-from ...core.types import MaybeNumbers, Numbers
+from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..rotations import length_and_direction
 from .connector import AbstractField, check_choice
 from .connector_gravity import SOFTENINGS, attraction, potential, unit_of
@@ -34,12 +34,12 @@ class AllPairsGravity(AbstractField):
 
     ties: ClassVar[dict[str, tuple[int, str]]] = {"mass": (0, "mass")}
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         check_choice(name, "softening", self.softening, SOFTENINGS)
         if isinstance(self.tile, bool) or not isinstance(self.tile, int) or self.tile < 1:
             raise ModelError(f"'{name}': tile must be a whole number from 1 on, got {show(self.tile)}.")
 
-    def forces(self, t, positions):
+    def forces(self, t: Scalar, positions: Any) -> Any:
         unit = unit_of(positions)
         attract = functools.partial(self._attract, self.min_distance_regularization / unit)
         # G m first: the product of two stars overflows in single precision.
@@ -48,10 +48,10 @@ class AllPairsGravity(AbstractField):
             * (self.gravitational_constant * self.mass / unit / unit)[:, None]
         )
 
-    def outputs(self, t, positions) -> dict[str, Any]:
+    def outputs(self, t: Scalar, positions: Any) -> dict[str, Any]:
         return dict(force=self.forces(t, positions))
 
-    def energy(self, t, positions):
+    def energy(self, t: Scalar, positions: Any) -> Scalar | None:
         pairs = self._over_tiles(positions, self._potentials)[:, 0]
         return 0.5 * jnp.sum(pairs * (self.gravitational_constant * self.mass))
 

@@ -74,7 +74,7 @@ class AbstractField(AbstractConnector):
     """
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Point(),)
 
     @abc.abstractmethod

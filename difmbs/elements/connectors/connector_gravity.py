@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from ...core.parameters import parameter
-from ...core.types import MaybeNumbers, Numbers
+from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..ports import AbstractPort
 from ..rotations import length_and_direction
 from .connector import AbstractForce, check_choice, two_points
 
@@ -38,22 +39,22 @@ class ConnectorGravity(AbstractForce):
     ties: ClassVar[dict[str, tuple[int, str]]] = {"mass0": (0, "mass"), "mass1": (1, "mass")}
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return two_points()
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         check_choice(name, "softening", self.softening, SOFTENINGS)
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         force = self._force(config[1] - config[0])
         return force, -force
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         displacement = config[1] - config[0]
         length, _ = length_and_direction(displacement)
         return dict(distance=length, displacement=displacement, force=self._force(displacement))
 
-    def energy(self, t, config):
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
         length, _ = length_and_direction(config[1] - config[0])
         # m1 last: the product of two stars overflows in single precision.
         of_first = self.gravitational_constant * self.mass0

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter
-from ...core.types import Numbers
-from ..ports import Coordinates
+from ...core.types import Numbers, Scalar, Vector
+from ..ports import AbstractPort, Coordinates
 from .connector import AbstractConstraint, value_at
 
 
@@ -33,14 +33,14 @@ class CoordinateConstraint(AbstractConstraint):
     exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Coordinates(), Coordinates())
 
     @property
-    def on_velocity(self):
+    def on_velocity(self) -> bool:
         return self.velocity_level
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         for marker, size in enumerate(sizes):
             if size > 1:
                 raise ModelError(
@@ -48,11 +48,11 @@ class CoordinateConstraint(AbstractConstraint):
                     "body.coordinate(i)."
                 )
 
-    def residual(self, t, config, flow):
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         q0, q1 = map(_single, flow if self.velocity_level else config)
         return (self.factor * q1 - q0 - value_at(t, self.offset, "offset"))[None]
 
-    def outputs(self, t, config, flow, multiplier) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         return dict(
             displacement=_single(config[1]) - _single(config[0]),
             velocity=_single(flow[1]) - _single(flow[0]),

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter
-from ...core.types import MaybeNumbers, UserFunction
-from ..ports import Coordinates
+from ...core.types import MaybeNumbers, Scalar, UserFunction, Vector
+from ..ports import AbstractPort, Coordinates
 from .connector import AbstractConstraint, check_function, returned, value_at
 
 _MATRICES = ("scaling_marker0", "scaling_marker1", "quadratic_term_marker0", "quadratic_term_marker1")
@@ -45,14 +45,14 @@ class CoordinateVectorConstraint(AbstractConstraint):
     exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Coordinates(), Coordinates())
 
     @property
-    def on_velocity(self):
+    def on_velocity(self) -> bool:
         return self.velocity_level
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         for field in ("constraint_user_function", "jacobian_user_function"):
             check_function(name, field, getattr(self, field))
         matrices = {m: getattr(self, m) for m in _MATRICES if getattr(self, m) is not None}
@@ -76,7 +76,7 @@ class CoordinateVectorConstraint(AbstractConstraint):
         if self.offset is not None and not callable(self.offset) and np.shape(self.offset)[-1] != equations:
             raise ModelError(f"'{name}': offset must have length {equations}, got {np.shape(self.offset)[-1]}.")
 
-    def verify(self, name, t, config, flow):
+    def verify(self, name: str, t: Scalar, config: Any, flow: Any) -> None:
         if self.jacobian_user_function is None:
             return
         q, q_t = jnp.concatenate(config), jnp.concatenate(flow)
@@ -92,7 +92,7 @@ class CoordinateVectorConstraint(AbstractConstraint):
                 f"[{row}, {column}] is {theirs[row, column]:.8g}, exact {ours[row, column]:.8g}. It may be left out."
             )
 
-    def residual(self, t, config, flow):
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         if self.constraint_user_function is not None:
             return self._user(t, jnp.concatenate(config), jnp.concatenate(flow))
         sides = [
@@ -101,7 +101,7 @@ class CoordinateVectorConstraint(AbstractConstraint):
         equations = sides[1] - sides[0]
         return equations if self.offset is None else equations - value_at(t, self.offset, "offset", equations.shape)
 
-    def outputs(self, t, config, flow, multiplier) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         values = dict(constraint_equation=self.residual(t, config, flow), force=multiplier)
         if config[0].size == config[1].size or 0 in (config[0].size, config[1].size):
             values |= dict(displacement=_difference(config), velocity=_difference(flow))

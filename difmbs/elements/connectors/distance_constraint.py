@@ -1,10 +1,13 @@
 """A massless rod: constant or prescribed distance between two points."""
 
+from typing import Any
+
 import numpy as np
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter
-from ...core.types import Numbers
+from ...core.types import Numbers, Scalar, Vector
+from ..ports import AbstractPort
 from ..rotations import length_and_direction
 from .connector import AbstractConstraint, two_points, value_at
 
@@ -23,10 +26,10 @@ class DistanceConstraint(AbstractConstraint):
     distance: Numbers = parameter(unit="m", range="positive", of_time=True)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return two_points()
 
-    def verify(self, name, t, config, flow):
+    def verify(self, name: str, t: Scalar, config: Any, flow: Any) -> None:
         distance = float(value_at(t, self.distance, "distance"))
         if not distance > 0:
             raise ModelError(f"'{name}': distance must be > 0, the function gives {distance:g} at t = {float(t):g}.")
@@ -36,11 +39,11 @@ class DistanceConstraint(AbstractConstraint):
                 f"distance of {distance:g} m."
             )
 
-    def residual(self, t, config, flow):
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         length, _ = length_and_direction(config[1] - config[0])
         return (length - value_at(t, self.distance, "distance"))[None]
 
-    def outputs(self, t, config, flow, multiplier):
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         displacement = config[1] - config[0]
         length, _ = length_and_direction(displacement)
         return dict(distance=length, displacement=displacement, velocity=flow[1] - flow[0], force=multiplier[0])

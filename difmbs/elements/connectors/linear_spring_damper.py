@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter
-from ...core.types import MaybeNumbers, Numbers
-from ..ports import Planar, PlanarWrench
+from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..ports import AbstractPort, Planar, PlanarWrench
 from ..rotations import length_and_direction
 from .connector import AbstractForce, check_choice, check_dof_constraint
 from .curve import interpolate
@@ -70,22 +70,22 @@ class LinearSpringDamper(AbstractForce):
     along_line: ClassVar[bool] = True
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Planar(), Planar())
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         for field, choices in _CHOICES.items():
             check_choice(name, field, getattr(self, field), choices)
         check_dof_constraint(name, self.dof_constraint)
         if (self.type == "tabular") != (self.curve is not None):
             raise ModelError(f"'{name}': a curve is needed for type='tabular' and only there.")
 
-    def measure(self, config):
+    def measure(self, config: Any) -> dict[str, Any]:
         displacement, _ = self._masked(config[1].p - config[0].p)
         reference = displacement if self.reference_displacement is None else self.reference_displacement
         return {"reference_length": length_and_direction(reference)[0], "reference_displacement": displacement}
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         laws = self._laws(config, flow)
         arms = config[0].arm, config[1].arm
         return tuple(
@@ -94,11 +94,11 @@ class LinearSpringDamper(AbstractForce):
             for i, f in enumerate((laws["force"], -laws["force"]))
         )
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         laws = self._laws(config, flow)
         return laws | {"relative_displacement": laws["displacement"] - self.reference_displacement}
 
-    def energy(self, t, config):
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
         if self.type != "linear" or (self.mask == "force" and any(self.dof_constraint)):
             return None
         displacement, _ = self._masked(config[1].p - config[0].p)

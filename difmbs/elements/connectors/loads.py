@@ -6,8 +6,8 @@ import equinox as eqx
 
 from ...core.errors import ModelError
 from ...core.parameters import parameter
-from ...core.types import Numbers
-from ..ports import Coordinates, Frame, Point, Wrench
+from ...core.types import Numbers, Scalar
+from ..ports import AbstractPort, Coordinates, Frame, Point, Wrench
 from ..rotations import multiply
 from .connector import AbstractForce, value_at
 
@@ -25,14 +25,14 @@ class Force(AbstractForce):
     body_fixed: bool = eqx.field(default=False, static=True)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Frame(),) if self.body_fixed else (Point(),)
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         force = self.outputs(t, config, flow)["force"]
         return (Wrench(force, 0 * force),) if self.body_fixed else (force,)
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(force=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
 
 
@@ -51,14 +51,14 @@ class Torque(AbstractForce):
     exerted: ClassVar[tuple[str, ...]] = ("torque",)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Frame(),)
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         torque = self.outputs(t, config, flow)["torque"]
         return (Wrench(0 * torque, torque),)
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(torque=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
 
 
@@ -75,17 +75,17 @@ class CoordinateLoad(AbstractForce):
     exerted: ClassVar[tuple[str, ...]] = ("load",)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Coordinates(),)
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         if sizes != (1,):
             raise ModelError(f"'{name}' acts on one coordinate, its marker has {sizes[0]}: pass on=body.coordinate(i).")
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         return (value_at(t, self.load, "load")[None],)
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(load=value_at(t, self.load, "load"))
 
 

@@ -1,7 +1,9 @@
 """A hinge in the x-y plane."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from ...core.types import Scalar, Vector
+from ..ports import AbstractPort
 from .connector import AbstractConstraint, two_points
 
 
@@ -17,11 +19,11 @@ class RevoluteJoint2D(AbstractConstraint):
     in_plane: ClassVar[bool] = True
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return two_points()
 
-    def residual(self, t, config, flow):
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         return (config[1] - config[0])[:2]
 
-    def outputs(self, t, config, flow, multiplier):
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         return dict(displacement=config[1] - config[0], velocity=flow[1] - flow[0], force=multiplier)

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ...core.parameters import parameter
-from ...core.types import MaybeNumbers, Numbers
-from ..ports import Planar, PlanarWrench
+from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..ports import AbstractPort, Planar, PlanarWrench
 from .connector import AbstractForce, check_dof_constraint
 
 
@@ -35,27 +35,27 @@ class RotationalSpringDamper(AbstractForce):
     measured: ClassVar[tuple[str, ...]] = ("reference_angle",)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return (Planar(turning=True), Planar(turning=True))
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         check_dof_constraint(name, self.dof_constraint)
 
-    def measure(self, config):
+    def measure(self, config: Any) -> dict[str, Any]:
         return {"reference_angle": config[1].angle - config[0].angle}
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         torque = self.outputs(t, config, flow)["torque"]
         nothing = jnp.zeros_like(flow[0].v)
         return PlanarWrench(nothing, torque), PlanarWrench(nothing, -torque)
 
-    def outputs(self, t, config, flow) -> dict[str, Any]:
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         angle, spin = config[1].angle - config[0].angle, flow[1].w - flow[0].w
         torque = self.stiffness * (angle + self.preload - self.reference_angle) + self.damping * spin
         if self.dof_constraint[2]:
             torque = 0 * torque
         return dict(rotation=angle, angular_velocity=spin, torque=torque)
 
-    def energy(self, t, config):
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
         angle = config[1].angle - config[0].angle + self.preload - self.reference_angle
         return 0 * angle if self.dof_constraint[2] else 0.5 * self.stiffness * angle**2

@@ -1,5 +1,9 @@
 """A ball joint."""
 
+from typing import Any
+
+from ...core.types import Scalar, Vector
+from ..ports import AbstractPort
 from .connector import AbstractConstraint, two_points
 
 
@@ -13,11 +17,11 @@ class SphericalJoint(AbstractConstraint):
     """
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return two_points()
 
-    def residual(self, t, config, flow):
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         return config[1] - config[0]
 
-    def outputs(self, t, config, flow, multiplier):
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         return dict(displacement=config[1] - config[0], velocity=flow[1] - flow[0], force=multiplier)

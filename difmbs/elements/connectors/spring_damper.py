@@ -6,7 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ...core.parameters import parameter
-from ...core.types import Numbers, UserFunction
+from ...core.types import Numbers, Scalar, UserFunction
+from ..ports import AbstractPort
 from ..rotations import length_and_direction
 from .connector import AbstractForce, check_function, returned, two_points
 
@@ -34,20 +35,20 @@ class SpringDamper(AbstractForce):
     spring_force_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
 
     @property
-    def ports(self):
+    def ports(self) -> tuple[AbstractPort, ...]:
         return two_points()
 
-    def check(self, name, sizes):
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
         check_function(name, "spring_force_user_function", self.spring_force_user_function)
 
-    def effort(self, t, config, flow):
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         force = self._laws(t, config, flow)["force"]
         return force, -force
 
-    def outputs(self, t, config, flow):
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return self._laws(t, config, flow)
 
-    def energy(self, t, config):
+    def energy(self, t: Scalar, config: Any) -> Scalar | None:
         if self.spring_force_user_function is not None:
             return None
         length, _ = length_and_direction(config[1] - config[0])
