@@ -210,7 +210,7 @@ def component_index(name: str, shape: tuple[int, ...], component: str) -> int:
     return i
 
 
-def component_of(name: str, values: Values, component: Any, axis: int = 1) -> Values:
+def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:
     """An entry of the output `name`, or of its entries, after so many other axes; None: all of them."""
     if component is None:
         return values

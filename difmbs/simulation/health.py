@@ -13,7 +13,7 @@ from scipy.integrate import cumulative_simpson
 
 from ..core.errors import SimulationError, counted
 from ..core.reprs import limited
-from ..core.types import Coordinates, Switches, Time, Values, Velocities
+from ..core.types import Coordinates, Switches, Time, Velocities
 from ..dynamics.accelerations import accelerations
 from ..dynamics.implicit_equations import VELOCITY
 from ..dynamics.projection import ProjectionPlan, violations
@@ -211,7 +211,7 @@ def _as_prescribed(system: System, on: Switches, t: Time, q: Coordinates, v: Vel
     return jax.vmap(lambda on, t, q, v: route.follow(system.switched(on), t, q, v)[0][1])(on, t, q, v)
 
 
-def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Values) -> tuple[np.ndarray, float]:
+def _work(t: np.ndarray, power: np.ndarray, kinetic: np.ndarray, before: Any) -> tuple[np.ndarray, float]:
     """Work of all that has no potential since the first output, and an estimate of its error."""
     if before is None:
         return _integrated(t, power)

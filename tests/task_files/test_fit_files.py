@@ -341,7 +341,7 @@ BAD_FITS = {
     "start infinite": (fit("start = 3000", "start = inf"), "start must be a number or a list of numbers, got inf"),
     "start negative": (fit("start = 3\n", "start = -3\n"), r"'spring.damping': the start -3 is outside of 0.0 to inf"),
     "no start": (fit("start = 3\n", ""), "'spring.damping': give a start, a value, or what it follows"),
-    "bounds": (fit("lower = 100", "lower = 1e6"), "lower = 1000000.0 must be less than upper"),
+    "bounds": (fit("lower = 100", "lower = 1e6"), "lower = 1e[+]06 must be less than upper"),
     "both bounds": (fit("lower = 100", "positive = true"), "give positive = true, or lower and upper, not both"),
     "prior": (fit("[8, 4]", "[8, 0]"), "prior must be a mean and a standard deviation > 0"),
     "long prior": (fit("[8, 4]", "[8, 1, 2]"), "prior must be two numbers"),
