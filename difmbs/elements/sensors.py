@@ -13,6 +13,8 @@ class AbstractSensor(abc.ABC):
     """A quantity of a marker. `read` is written for one body."""
 
     marker: Any
+    unit: ClassVar[str]
+    """"" where it depends on the body."""
     needs_acceleration: ClassVar[bool] = False
     turning: ClassVar[bool] = False
 
@@ -24,6 +26,8 @@ class AbstractSensor(abc.ABC):
 class Position(AbstractSensor):
     """World position of a marker [m], a 3-vector."""
 
+    unit: ClassVar[str] = "m"
+
     @staticmethod
     def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
         return body.point(q, marker.point)
@@ -31,6 +35,8 @@ class Position(AbstractSensor):
 
 class Velocity(AbstractSensor):
     """World velocity of a marker [m/s], a 3-vector."""
+
+    unit: ClassVar[str] = "m/s"
 
     @staticmethod
     def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
@@ -40,6 +46,7 @@ class Velocity(AbstractSensor):
 class Acceleration(AbstractSensor):
     """World acceleration of a marker [m/s^2], a 3-vector."""
 
+    unit: ClassVar[str] = "m/s^2"
     needs_acceleration: ClassVar[bool] = True
 
     @staticmethod
@@ -50,6 +57,7 @@ class Acceleration(AbstractSensor):
 class Rotation(AbstractSensor):
     """Angle about z [rad] of a planar body, counted through full turns; rotation matrix of a spatial one."""
 
+    unit: ClassVar[str] = ""
     turning: ClassVar[bool] = True
 
     @staticmethod
@@ -60,6 +68,7 @@ class Rotation(AbstractSensor):
 class AngularVelocity(AbstractSensor):
     """Angular velocity [rad/s] in the world frame, a 3-vector."""
 
+    unit: ClassVar[str] = "rad/s"
     turning: ClassVar[bool] = True
 
     @staticmethod

@@ -4,18 +4,11 @@ from typing import Any
 
 from ..core.errors import ParameterError
 from ..core.units import si_of, unit_of
+from ..elements.connectors.connector import USUAL_UNITS
 from ..elements.sensors import BODY_OUTPUTS, Output
 from ..search.unknowns import Target, Unknowns
 from ..system.system import System
 
-_SENSORS = {
-    "Position": "m",
-    "Velocity": "m/s",
-    "Acceleration": "m/s²",
-    "Rotation": "",
-    "AngularVelocity": "rad/s",
-}
-_OF_FORCES = {"distance": "m", "stretch": "m", "force_local": "N", "torque": "N m", "angular_velocity": "rad/s"}
 _OF_VIBRATIONS = {"frequency": "Hz"}
 _COMPONENTS = (".x", ".y", ".z")
 
@@ -24,7 +17,7 @@ def of_parameter(system: System, path: tuple[str, ...]) -> str:
     home = system.structure.homes.get(path)
     if home is None:
         return "s" if path[-1] == "delay" else ""
-    return "" if home.spec.unit == "-" else home.spec.unit.replace("^2", "²").replace("^3", "³")
+    return "" if home.spec.unit == "-" else _shown(home.spec.unit)
 
 
 def of_unknown(system: System, unknowns: Unknowns, index: int) -> str:
@@ -46,12 +39,15 @@ def of_output(system: System, name: str) -> str:
         reading: Any = structure.readings[name]
         if isinstance(reading, Output):
             return of_output(system, f"{reading.element}.{reading.variable}")
-        return _SENSORS.get(structure.sensors[reading].sensor.__name__, "") if isinstance(reading, int) else ""
+        return _shown(structure.sensors[reading].sensor.unit) if isinstance(reading, int) else ""
     element, _, variable = name.partition(".")
     kind = structure.elements[element].kind if element in structure.elements else None
-    if kind == "bodies" and variable in BODY_OUTPUTS:
-        return _SENSORS.get(BODY_OUTPUTS[variable].__name__, "")
-    return _OF_FORCES.get(variable, "") if kind == "forces" else ""
+    if kind == "bodies":
+        return _shown(BODY_OUTPUTS[variable].unit) if variable in BODY_OUTPUTS else ""
+    if kind not in ("forces", "fields", "constraints"):
+        return ""
+    group = getattr(structure, kind)[structure.elements[element].parts[0].group]
+    return _shown({**USUAL_UNITS, **group.stack.structure["element"].units}.get(variable, ""))
 
 
 def check_unit(system: System, output: str, unit: str | None) -> None:
@@ -63,6 +59,10 @@ def check_unit(system: System, output: str, unit: str | None) -> None:
 
 def with_unit(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
+
+
+def _shown(unit: str) -> str:
+    return unit.replace("^2", "²").replace("^3", "³")
 
 
 def _slots(target: Target) -> set[int]:

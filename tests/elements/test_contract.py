@@ -10,7 +10,6 @@ from jax.flatten_util import ravel_pytree
 
 import difmbs as mbs
 
-from ..oracles import analytic
 from ..zoo import cases
 
 EXACT = 1e-12  # relative: rounding
@@ -237,11 +236,3 @@ def test_single_precision_stays_single_and_agrees(connector, pairing):
     assert found.dtype == jnp.float32
     expected = np.asarray(evaluate(system, q, v))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
-
-
-def test_markers_helper_knows_every_kind():
-    system = cases.system_of(mbs.SpringDamper(), "point-spatial")
-    q, v = (np.asarray(x) for x in system.initial_state())
-    m0, m1 = analytic.markers(system, "point-spatial", q, v)
-    assert m0.J.shape == (3, 3)
-    assert m1.J.shape == (3, 6)

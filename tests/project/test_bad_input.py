@@ -822,7 +822,8 @@ def test_module_of_a_user_function_is_a_parameter():
         def __call__(self, t, stretch, *_):
             return self.c * stretch**3
 
-    assert changed({"link": {"spring_force_user_function": {"c": 2.0}}}, user(Cubic(jnp.asarray(1.0)))) is not None
+    new = changed({"link": {"spring_force_user_function": {"c": 2.0}}}, user(Cubic(jnp.asarray(1.0))))
+    assert new.params()["link"]["spring_force_user_function"]["c"] == 2.0
 
 
 # Garbage

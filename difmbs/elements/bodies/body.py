@@ -48,7 +48,8 @@ class AbstractBody(AbstractElement):
         """World position of a body-fixed point."""
 
     @abc.abstractmethod
-    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3: ...
+    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
+        """World velocity of a body-fixed point, linear in v: its derivative carries forces at the point to the body."""
 
     @abc.abstractmethod
     def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:

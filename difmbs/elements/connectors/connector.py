@@ -4,6 +4,7 @@ A law sees what its markers deliver through their ports and nothing else. It is 
 """
 
 import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -15,6 +16,22 @@ from ...core.parameters import as_array, is_numbers, show, show_error
 from ...core.types import Scalar, Vector
 from ..element import AbstractElement
 from ..ports import AbstractPort, Point
+
+USUAL_UNITS: Mapping[str, str] = {
+    "distance": "m",
+    "displacement": "m",
+    "relative_displacement": "m",
+    "stretch": "m",
+    "velocity": "m/s",
+    "force": "N",
+    "force_local": "N",
+    "rotation": "rad",
+    "angular_velocity": "rad/s",
+    "torque": "N m",
+    "torque0": "N m",
+    "torque1": "N m",
+}
+"""Units of outputs by their names, for reports and for what is measured of them."""
 
 
 class AbstractConnector(AbstractElement):
@@ -28,6 +45,9 @@ class AbstractConnector(AbstractElement):
 
     exerted: ClassVar[tuple[str, ...]] = ("force", "force_local")
     """The outputs that are zero while the connector is switched off."""
+
+    units: ClassVar[Mapping[str, str]] = {}
+    """Units of outputs that are not `USUAL_UNITS`; "" where one depends on the bodies."""
 
     in_plane: ClassVar[bool] = False
     """Whether it looks at x and y alone, though its ports deliver z too; with `Planar` ports it does in any case."""
@@ -51,16 +71,20 @@ class AbstractConnector(AbstractElement):
 
 
 class AbstractForce(AbstractConnector):
-    """A law for forces.
-
-    `effort` returns the efforts that act on the bodies at the markers, one per port.
-    """
+    """A law for forces, of one instance."""
 
     @abc.abstractmethod
-    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]: ...
+    def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
+        """Efforts that act on the bodies at the markers, one for each port, of the shapes of its flow.
+
+        `config` and `flow`: what the ports deliver of positions and of velocities, one entry for each marker. The power
+        that the bodies are given is the sum of the products of efforts and flows.
+        """
 
     @abc.abstractmethod
-    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]: ...
+    def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
+        """Output variables by name, arrays, the same names in every state. They are computed when they are asked for,
+        also where the connector is switched off; those that it exerts are set to zero there."""
 
     def energy(self, t: Scalar, config: Any) -> Scalar | None:
         """Potential energy of the conservative part of the law; None where there is no potential."""
@@ -79,10 +103,11 @@ class AbstractField(AbstractConnector):
 
     @abc.abstractmethod
     def forces(self, t: Scalar, positions: Any) -> Any:
-        """The forces (n, 3) on the bodies."""
+        """Forces (n, 3) on the bodies; their sum is zero if the law is one between them."""
 
     @abc.abstractmethod
-    def outputs(self, t: Scalar, positions: Any) -> dict[str, Any]: ...
+    def outputs(self, t: Scalar, positions: Any) -> dict[str, Any]:
+        """Output variables by name, arrays, with a leading axis of bodies where there is one number for each."""
 
     def energy(self, t: Scalar, positions: Any) -> Scalar | None:
         """Potential energy of the conservative part of the law; None where there is no potential."""
@@ -102,10 +127,17 @@ class AbstractConstraint(AbstractConnector):
         return False
 
     @abc.abstractmethod
-    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector: ...
+    def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
+        """c, one number for each equation, zero where the constraint is met; smooth in time and configuration.
+
+        The number of equations is the same in every state. On positions c must not depend on `flow`; on velocities it
+        is linear in it.
+        """
 
     @abc.abstractmethod
-    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]: ...
+    def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
+        """Output variables by name, arrays; `multiplier`: one number for each equation, zero while it is switched
+        off."""
 
 
 def two_points() -> tuple[AbstractPort, ...]:

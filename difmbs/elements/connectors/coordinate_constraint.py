@@ -1,5 +1,6 @@
 """A linear equation between two coordinates."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -31,6 +32,7 @@ class CoordinateConstraint(AbstractConstraint):
     velocity_level: bool = eqx.field(default=False, static=True)
 
     exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
+    units: ClassVar[Mapping[str, str]] = {"displacement": "", "velocity": "", "force": ""}
 
     @property
     def ports(self) -> tuple[AbstractPort, ...]:

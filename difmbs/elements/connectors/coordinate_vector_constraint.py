@@ -1,5 +1,6 @@
 """Linear, quadratic or user-defined equations between the coordinates of two bodies."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -43,6 +44,7 @@ class CoordinateVectorConstraint(AbstractConstraint):
     jacobian_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
 
     exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
+    units: ClassVar[Mapping[str, str]] = {"displacement": "", "velocity": "", "force": ""}
 
     @property
     def ports(self) -> tuple[AbstractPort, ...]:
