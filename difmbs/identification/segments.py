@@ -12,7 +12,7 @@ import numpy as np
 from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath
 from ..dynamics.outputs import Outputs, component_of
-from ..simulation.simulate import method_of
+from ..simulation.simulate import time_loop_of
 from ..simulation.trajectory import solve_trajectory
 from ..solvers.runge_kutta_4 import RungeKutta4
 from ..solvers.solver_steps import step_of
@@ -92,8 +92,8 @@ def run_piece(
         solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
     step = step_of(solver, system.constrained, settings.rtol, settings.dt, settings.dt is None)
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
-    method = method_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
-    path = solve_trajectory(method, system, begin, at.q, at.v).trajectory
+    time_loop = time_loop_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
+    path = solve_trajectory(time_loop, system, begin, at.q, at.v).trajectory
     t = begin + jnp.asarray(cuts.outputs, at.q.dtype)
     read = lambda output: jax.vmap(lambda *x: Outputs(system, *x)[output])(t, path.q, path.v)
     return SegmentState(path.first_q, path.first_v), SegmentState(path.q, path.v), read

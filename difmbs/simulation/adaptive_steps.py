@@ -90,7 +90,8 @@ class AdaptiveSteps(eqx.Module):
                     new = lax.cond(jnp.any(s.watch.due), self._happen, self._attempt, system, s, active)
                 else:
                     new = self._attempt(system, s, active)
-                # All but what is recorded, of which the others have written to where nothing is kept.
+                # A member of a batch that has finished keeps its state; its record needs no selection: `_written` has
+                # put the row behind the last one, which is not read.
                 kept = jax.tree.map(
                     lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
                 )
@@ -296,7 +297,8 @@ class _AdaptiveState(NamedTuple):
     tnext: Time
     """Where the next attempt ends if nothing else does."""
     longest: Time
-    """The largest step at rest."""
+    """The largest step of the run: the fastest vibration about the start turns by `reach` in it. Measured once, because
+    it is for what the error does not show: a start at rest."""
     controller: PyTree
     steps: Count
     """Number of accepted steps, events among them."""

@@ -76,8 +76,9 @@ class CorrectionLoop:
         """The states at all stations and the rest after all visits, and what `between` gives.
 
         `visit(state, what, rest)`: the next state at a station, and the rest; `between(stations, rest)`: these two, and
-        something else. `searches`: with the visits that search for the fastest vibration; `shown`: with those that
-        solve for accelerations at the outputs.
+        something else, called once between the visits to the start and those to the outputs (backwards: the reverse).
+        `searches`: with the visits that search for the fastest vibration; `shown`: with those that solve for
+        accelerations at the outputs, which a derivative can leave out where their cotangents are zero.
         """
         table = self._table(searches, shown)
         if backwards:
@@ -98,6 +99,7 @@ class CorrectionLoop:
 
             return lax.fori_loop(begin, end, one, (at(stations, 0), stations, rest))[1:]
 
+        # Where one span is empty there is no loop to share.
         if not all(begin < end for begin, end in spans):
             for number, span in enumerate(spans.tolist()):
                 if span[0] < span[1]:
@@ -106,6 +108,7 @@ class CorrectionLoop:
                     stations, rest, more = between(stations, rest)
             return stations, rest, more
 
+        # Both spans in one scan, so that `visit` is compiled once; `between` runs after the first.
         between = jax.jit(between)
 
         def part(carry, now):

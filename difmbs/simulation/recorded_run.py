@@ -30,7 +30,7 @@ class Trajectory(NamedTuple):
     u: Variables
     """Accelerations and multipliers at the outputs as one vector; None: not known."""
     first_q: Coordinates
-    """The start, after its projection."""
+    """The start after its projection, here and in `first_v`; the segments of a fit read it."""
     first_v: Velocities
     moments: MaybeValues
     """When each event happened last; None where there are no events."""
@@ -44,11 +44,11 @@ class RecordedRun:
     and outputs; `possible`: whether there is a start.
     """
 
-    method: Any
+    time_loop: Any
     system: System
     p: PyTree
     begin: Time
-    loop: CorrectionLoop
+    corrections: CorrectionLoop
     accepted: AcceptedSteps
     visited: VisitedStates | None
     on: Switches
@@ -82,20 +82,20 @@ class RecordedRun:
     @property
     def stored(self) -> Evenly | Thinning:
         """Which states are."""
-        return self.method.stored(self.accepted.y.shape[1])
+        return self.time_loop.stored(self.accepted.y.shape[1])
 
     def system_at(self, k: Any) -> Callable[[Any], System]:
         """The system during a step as a function of the parameters."""
         return (lambda p: self.system_of(p).switched(self.accepted.on[k])) if self.watched else self.system_of
 
-    def step(self, k: Any, states: PyTree) -> tuple[Any, Any, Any, Any]:
+    def step_data(self, k: Any, states: PyTree) -> tuple[Any, Any, Any, Any]:
         """Time, size, and the states at start and end."""
         place = k if self.stored.longest == 1 else k % self.accepted.spacing
         return self.accepted.t[k], self.accepted.h[k], states[place], states[place + 1]
 
     def happening(self, k: Any) -> Callable[[Any, Any], Any]:
         """The step that an event is: the state after it and its moment as functions of parameters and state."""
-        accepted, step = self.accepted, self.method.step
+        accepted, step = self.accepted, self.time_loop.step
         return lambda p, y: passed(step, self.system_at(k)(p), accepted.t[k], y, accepted.event[k])[:2]
 
     def has_output(self, k: Count, j: Count) -> Flag:
@@ -104,14 +104,15 @@ class RecordedRun:
 
     def inside(self, t: Time, h: Time, y: State, result: PyTree, output: Time) -> State:
         """The state at an output."""
-        step = self.method.step
-        if self.method.on_grid:
+        step = self.time_loop.step
+        if self.time_loop.on_grid:
             return jnp.where(output <= t, y, step.ending(h, y, result))
         return step.inside(t, h, y, result, output)
 
     def between_stored(self, first: Any) -> Any:
-        """The states from one that is stored to the next, computed again."""
-        accepted, step, stored = self.accepted, self.method.step, self.stored
+        """The states from one that is stored to the next, in rows: computed again, but for the first and where all are
+        stored."""
+        accepted, step, stored = self.accepted, self.time_loop.step, self.stored
 
         def again(k, states):
             def advance(y):
@@ -161,7 +162,7 @@ class RecordedRun:
 
     def way_to_start(self, visited: PyTree) -> Any:
         """The visits that lead to the start."""
-        return jax.tree.map(lambda x: x[: self.loop.start_visits], visited)
+        return jax.tree.map(lambda x: x[: self.corrections.start_visits], visited)
 
 
 def switched(system: System, on: Switches, station: Count) -> System:

@@ -17,7 +17,7 @@ from .recorded_run import RecordedRun, Trajectory, only_if
 def pushforward(run: RecordedRun, dp: PyTree, dstart: Any, shown: bool) -> Trajectory:
     """Tangents of the results, from those of the parameters and of q and v at the start; `shown`: also those of
     accelerations and multipliers."""
-    loop = run.loop
+    corrections = run.corrections
 
     def visit(dstate, what, dvisited):
         here = at(run.visited, what.number)
@@ -33,15 +33,18 @@ def pushforward(run: RecordedRun, dp: PyTree, dstart: Any, shown: bool) -> Traje
         return with_outputs(stations, split(run.system, outputs)), dvisited, (dy0, moments)
 
     dvisited = jax.tree.map(jnp.zeros_like, run.visited)
-    (q, v), dvisited, (dy0, moments) = loop.run(visit, between, stations_of(dstart, run.outputs), dvisited)
+    (q, v), dvisited, (dy0, moments) = corrections.run(visit, between, stations_of(dstart, run.outputs), dvisited)
     first_q, first_v = split(run.system, dy0)
-    q, v, u = only_if(run.possible, q[1:], v[1:], dvisited.u[loop.last_visits] if shown else None)
+    q, v, u = only_if(run.possible, q[1:], v[1:], dvisited.u[corrections.last_visits] if shown else None)
     return Trajectory(q, v, u, first_q, first_v, moments if run.watched else None)
 
 
 def pullback(run: RecordedRun, weights: Trajectory, shown: bool) -> tuple[Any, Any]:
-    """Cotangents of the parameters and of q and v at the start; `shown`: accelerations and multipliers count."""
-    loop, accepted = run.loop, run.accepted
+    """Cotangents of the parameters and of q and v at the start; `shown`: accelerations and multipliers count.
+
+    Here dp, dy0 and `of_...` are cotangents, forwards tangents.
+    """
+    corrections, accepted = run.corrections, run.accepted
     q, v, u = only_if(run.possible, *weights[:3])
 
     def visit(weight, what, rest):
@@ -62,15 +65,15 @@ def pullback(run: RecordedRun, weights: Trajectory, shown: bool) -> tuple[Any, A
         first = jnp.concatenate([weights.first_q, weights.first_v])
         of_p, end, on_the_way = jax.vjp(_starting(run), *_at_start(run))[1](dy0.at[: first.size].add(first))
         dp = jax.tree.map(lambda *x: sum(x[1:], x[0]), dp, more, of_p)
-        of_visited = jax.tree.map(lambda x, y: x.at[: loop.start_visits].add(y), of_visited, on_the_way)
+        of_visited = jax.tree.map(lambda x, y: x.at[: corrections.start_visits].add(y), of_visited, on_the_way)
         return tuple(x.at[0].set(y) for x, y in zip(stations, end, strict=True)), (dp, of_visited), None
 
     of_visited = jax.tree.map(jnp.zeros_like, run.visited)
     if shown:
-        of_visited = of_visited._replace(u=of_visited.u.at[loop.last_visits].set(u))
+        of_visited = of_visited._replace(u=of_visited.u.at[corrections.last_visits].set(u))
     rest = jax.tree.map(jnp.zeros_like, run.p), of_visited
     stations = tuple(jnp.concatenate([jnp.zeros_like(x[:1]), x]) for x in (q, v))
-    stations, (dp, _), _ = loop.run(visit, between, stations, rest, backwards=True, shown=shown)
+    stations, (dp, _), _ = corrections.run(visit, between, stations, rest, backwards=True, shown=shown)
     return dp, tuple(x[0] for x in stations)
 
 
@@ -80,16 +83,18 @@ def _passing(run: RecordedRun, here: Any, what: Visit) -> Any:
     def passing(p, q, v):
         system = run.system_there(p, what.station)
         u = known(system, here.t, q, v, what.level, here.u)
-        return run.loop.plan.after(system, here.t, q, v, u, what.level, what.ahead)[1:], u
+        return run.corrections.plan.after(system, here.t, q, v, u, what.level, what.ahead)[1:], u
 
     return passing
 
 
 def _starting(run: RecordedRun) -> Any:
-    """The state with which the steps start, as a function of parameters, the last q and v before, and what was visited
-    on the way."""
-    return lambda p, end, visited: run.method.step.start(run.system_of(p), run.begin, end, visited)
+    """The state with which the steps start, as a function of parameters, q and v after all visits to the start, and the
+    states before each of them."""
+    return lambda p, end, visited: run.time_loop.step.start(run.system_of(p), run.begin, end, visited)
 
 
 def _at_start(run: RecordedRun) -> tuple[Any, ...]:
+    """Where `_starting` is linearized. q and v are those of the first state: steps whose plan goes ahead of it in time
+    do not use them."""
     return run.p, split(run.system, run.accepted.y[0]), run.way_to_start(run.visited)

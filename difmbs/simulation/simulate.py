@@ -85,15 +85,15 @@ def simulate(
         times = output_times(saveat, t0, t1)
         varying = dt is None or bool(system.structure.events)
         step = step_of(solver, system.constrained, rtol, dt, varying)
-        method = method_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
-        solution = _simulate(system, values, method, times)
+        time_loop = time_loop_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
+        solution = _simulate(system, values, time_loop, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
         warn_if_moved(solution)
     return solution
 
 
-def method_of(
+def time_loop_of(
     step: AbstractOneStep,
     span: tuple[float, float, float | None],
     varying: bool,
@@ -113,10 +113,10 @@ def method_of(
 
 @eqx.filter_jit
 def _simulate(
-    system: System, values: dict[ParameterPath, Any], method: FixedSteps | AdaptiveSteps, times: tuple[float, ...]
+    system: System, values: dict[ParameterPath, Any], time_loop: FixedSteps | AdaptiveSteps, times: tuple[float, ...]
 ) -> Solution:
     system = system.with_values(values)
-    result = solve_trajectory(method, system, method.t0, *system.initial_state())
+    result = solve_trajectory(time_loop, system, time_loop.t0, *system.initial_state())
     trajectory, summary = result.trajectory, result.summary
     t = jnp.asarray(times, system.gravity.dtype)
     code, reached, moments = summary.status, summary.time, trajectory.moments
@@ -126,13 +126,13 @@ def _simulate(
         reached = jnp.where(code == Status.event.value, last, reached)
     drifted = jnp.any(~result.kept) & ((code == Status.ok.value) | (code == Status.event.value))
     code = jnp.where(drifted, Status.constraint_drift.value, code)
-    before = jnp.max(jnp.where(jnp.cumprod(result.kept), t, method.t0))
+    before = jnp.max(jnp.where(jnp.cumprod(result.kept), t, time_loop.t0))
     reached = jnp.where(drifted, before, reached)
     stats = dict(
         steps=summary.steps,
         rejected=summary.rejected,
         iterations=summary.iterations,
-        time=jnp.where(result.possible, reached, method.t0),
+        time=jnp.where(result.possible, reached, time_loop.t0),
         start_moved=result.moved,
         start_turned=result.turned,
     )

@@ -36,6 +36,7 @@ def pushforward(run: RecordedRun, dp: PyTree, dy0: State) -> tuple[Any, Any]:
     # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
     unknown = jnp.full((run.outputs + 1, *dy0.shape), jnp.nan, dy0.dtype)
     start = jnp.asarray(0), jnp.asarray(0), dy0, unknown, jnp.full(run.events, jnp.nan, dy0.dtype)
+    # Loops over segments that are computed again end for each member by itself.
     going_on = left if run.stored.longest > 1 else lambda carry: anywhere(left(carry))
     push, push_event = functools.partial(_push, run, dp), functools.partial(_push_event, run, dp)
     *_, outputs, moments = run.through(going_on, push, push_event, start)
@@ -44,8 +45,8 @@ def pushforward(run: RecordedRun, dp: PyTree, dy0: State) -> tuple[Any, Any]:
 
 def _push(run: RecordedRun, dp: PyTree, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, outputs, moments = carry
-    step, accepted = run.method.step, run.accepted
-    t, h, y, end = run.step(k, states)
+    step, accepted = run.time_loop.step, run.accepted
+    t, h, y, end = run.step_data(k, states)
     result, dresult = step.push(run.system_at(k), run.p, t, h, y, end, dp, dy)
     tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
 
@@ -63,7 +64,7 @@ def _push(run: RecordedRun, dp: PyTree, states: PyTree, carry: PyTree) -> Any:
 
 def _push_event(run: RecordedRun, dp: PyTree, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, outputs, moments = carry
-    y = run.step(k, states)[2]
+    y = run.step_data(k, states)[2]
     dy, dmoment = jax.jvp(run.happening(k), (run.p, y), (dp, dy))[1]
     return k + 1, j, dy, outputs, moments.at[run.accepted.event[k]].set(dmoment)
 
@@ -72,7 +73,8 @@ def pullback(run: RecordedRun, weights: Values, of_moments: Any) -> tuple[Any, A
     """Cotangents of parameters and start, from those of outputs and moments.
 
     Carried from step to step: the number k of the next one, the last output j until then, the cotangents of the state,
-    of the parameters so far, and of the moments.
+    of the parameters so far, and of the moments (dy, dp, of_moments). Members of a batch end by themselves: what is
+    before their first step would add to dp.
     """
     reached, y = run.accepted.reached, run.accepted.y
     nothing = jnp.zeros(y.shape[1], y.dtype), jax.tree.map(jnp.zeros_like, run.p)
@@ -87,8 +89,8 @@ def pullback(run: RecordedRun, weights: Values, of_moments: Any) -> tuple[Any, A
 
 def _pull(run: RecordedRun, weights: Values, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, dp, of_moments = carry
-    step, accepted = run.method.step, run.accepted
-    t, h, y, end = run.step(k, states)
+    step, accepted = run.time_loop.step, run.accepted
+    t, h, y, end = run.step_data(k, states)
 
     def weigh(result):
         """The cotangents of y and of the result, from those of the end of the step and of all outputs in it."""
@@ -102,7 +104,7 @@ def _pull(run: RecordedRun, weights: Values, states: PyTree, carry: PyTree) -> A
         return lax.while_loop(lambda carry: run.has_output(k, carry[0]), add, (j, pull(dy)))[1]
 
     more, before = step.pull(run.system_at(k), run.p, t, h, y, end, weigh)
-    # The outputs of earlier steps come first: the last one before this step's.
+    # j as it was left inside of `weigh`: the last output before this step's.
     earlier = jnp.searchsorted(accepted.index, k).astype(j.dtype) - 1
     return k - 1, earlier, before, jax.tree.map(jnp.add, dp, more), of_moments
 
@@ -110,6 +112,6 @@ def _pull(run: RecordedRun, weights: Values, states: PyTree, carry: PyTree) -> A
 def _pull_event(run: RecordedRun, states: PyTree, carry: PyTree) -> Any:
     k, j, dy, dp, of_moments = carry
     number = run.accepted.event[k]
-    more, dy = jax.vjp(run.happening(k), run.p, run.step(k, states)[2])[1]((dy, of_moments[number]))
-    # Only the last time counts.
+    more, dy = jax.vjp(run.happening(k), run.p, run.step_data(k, states)[2])[1]((dy, of_moments[number]))
+    # Only the last time counts. No output is in an event: the loop stops at one before it makes the event.
     return k - 1, j, dy, jax.tree.map(jnp.add, dp, more), of_moments.at[number].set(0)

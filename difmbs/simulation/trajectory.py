@@ -43,12 +43,15 @@ class RunResult(NamedTuple):
 
 
 def solve_trajectory(
-    method: FixedSteps | AdaptiveSteps, system: System, begin: Time, q: Coordinates, v: Velocities
+    time_loop: FixedSteps | AdaptiveSteps, system: System, begin: Time, q: Coordinates, v: Velocities
 ) -> RunResult:
-    """The motion from q and v, which need not meet the constraints; `begin` is the time there."""
+    """The motion from q and v, which need not meet the constraints; `begin` is the time there.
+
+    The times of the loop are shifted by begin - t0, so that one program serves the segments of a record.
+    """
     begin = jnp.asarray(begin, q.dtype)
-    arrays, static = eqx.partition((method, system, begin, q, v), eqx.is_array)
-    of_result, of_record = _shapes(method, system, q, v)
+    arrays, static = eqx.partition((time_loop, system, begin, q, v), eqx.is_array)
+    of_result, of_record = _shapes(time_loop, system, q, v)
     shown = of_result.trajectory.u is not None
 
     def run(arrays):
@@ -59,13 +62,14 @@ def solve_trajectory(
 
     def derivative(arrays, tangents):
         if jax.tree.leaves((tangents[0], tangents[2])):
-            raise TypeError("simulate cannot be differentiated with respect to numbers of its solver: pass plain ones.")
+            what = "its start time or numbers of its solver: pass plain ones."
+            raise TypeError(f"simulate cannot be differentiated with respect to {what}")
         moves = jax.tree.map(lambda dx: dx is not None, (tangents[1], *tangents[3:]), is_leaf=lambda dx: dx is None)
 
         def known_run(known):
-            (method, system, begin, *_), record = eqx.combine(known[0], static), known[1]
+            (time_loop, system, begin, *_), record = eqx.combine(known[0], static), known[1]
             return RecordedRun(
-                method, system, eqx.filter(system, moves[0]), begin, _loop(method, system, shown), *record
+                time_loop, system, eqx.filter(system, moves[0]), begin, _corrections(time_loop, system, shown), *record
             )
 
         def forwards(known, tangents):
@@ -88,32 +92,33 @@ def solve_trajectory(
 
 
 def _run(arguments: PyTree, shown: bool, record: bool) -> Any:
-    """The result, and as a tuple what `RecordedRun` needs to know."""
-    method, system, begin, given_q, given_v = arguments
-    loop, count = _loop(method, system, shown), len(method.outputs)
-    times = jnp.concatenate([begin[None], begin - method.t0 + jnp.asarray(method.outputs, begin.dtype)])
+    """The result, and as a tuple what `RecordedRun` needs to know; `shown`: accelerations and multipliers at the
+    outputs are part of the result."""
+    time_loop, system, begin, given_q, given_v = arguments
+    corrections, count = _corrections(time_loop, system, shown), len(time_loop.outputs)
+    times = jnp.concatenate([begin[None], begin - time_loop.t0 + jnp.asarray(time_loop.outputs, begin.dtype)])
     stations = times, *stations_of((given_q, given_v), count)
 
     def visit(state, what, rest):
         on, visited, seen = rest
         t, q, v = state
         point, there = (q, v), switched(system, on, what.station)
-        if loop.evaluations:
+        if corrections.evaluations:
             y = jnp.concatenate(point)
             searches = what.evaluation >= 0
             point = split(system, jnp.where(searches, seen.point(what.evaluation, y), y))
         u, _ = solved(there, t, *point, level=what.level)
-        if loop.evaluations:
+        if corrections.evaluations:
             slope = jnp.concatenate([system.rate(*point), u[: v.size]])
             seen = jax.tree.map(lambda a, b: jnp.where(searches, a, b), seen.after(what.evaluation, y, slope), seen)
         visited = put(visited, what.number, VisitedStates(t, q, v, u))
-        return loop.plan.after(there, t, q, v, u, what.level, what.ahead), (on, visited, seen)
+        return corrections.plan.after(there, t, q, v, u, what.level, what.ahead), (on, visited, seen)
 
     def between(stations, rest):
         (_, *states), (on, visited, seen) = stations, rest
         end = tuple(x[0] for x in states)
-        y0 = method.step.start(system, begin, end, first_rows(visited, loop.start_visits))
-        outputs, *others = method.run(system, begin, y0, record, seen)
+        y0 = time_loop.step.start(system, begin, end, first_rows(visited, corrections.start_visits))
+        outputs, *others = time_loop.run(system, begin, y0, record, seen)
         if on is not None:
             on = on.at[1:].set(others[1].on)
         return (times, *with_outputs(states, split(system, outputs))), (on, visited, seen), (y0, *others)
@@ -123,50 +128,52 @@ def _run(arguments: PyTree, shown: bool, record: bool) -> Any:
         now = jnp.asarray(system.structure.switches, bool) if system.on is None else system.on
         on = jnp.broadcast_to(now, (count + 1, *now.shape))
     visited = None
-    if loop.visits:
+    if corrections.visits:
         # One row more, for visits that derivatives do not need.
         unknowns = given_v.size + system.structure.multiplier_count
         sizes = (), given_q.shape, given_v.shape, (unknowns,)
-        visited = VisitedStates(*(jnp.zeros((loop.visits + 1, *shape), given_q.dtype) for shape in sizes))
-    seen = PowerIteration.start(jnp.concatenate([given_q, given_v])) if loop.evaluations else None
-    stations, (on, visited, _), (y0, moments, summary, accepted) = loop.run(
+        visited = VisitedStates(*(jnp.zeros((corrections.visits + 1, *shape), given_q.dtype) for shape in sizes))
+    seen = PowerIteration.start(jnp.concatenate([given_q, given_v])) if corrections.evaluations else None
+    stations, (on, visited, _), (y0, moments, summary, accepted) = corrections.run(
         visit, between, stations, (on, visited, seen), searches=True
     )
-    visited, (first_q, first_v) = first_rows(visited, loop.visits), split(system, y0)
+    visited, (first_q, first_v) = first_rows(visited, corrections.visits), split(system, y0)
+    # The visits to the start of Newmark's methods end at a later time (`ProjectionPlan`): the start itself is in y0.
     q, v = (x.at[0].set(first) for x, first in zip(stations[1:], (first_q, first_v), strict=True))
-    met = all_met(system, on, times, q, v, given_v, method.step.held, method.t1 - method.t0)
-    q, v, u = only_if(met[0], q[1:], v[1:], visited.u[loop.last_visits] if shown else None)
+    met = all_met(system, on, times, q, v, given_v, time_loop.step.held, time_loop.t1 - time_loop.t0)
+    q, v, u = only_if(met[0], q[1:], v[1:], visited.u[corrections.last_visits] if shown else None)
     moved, turned = (jnp.max(jnp.abs(x), initial=0) for x in (first_q - given_q, first_v - given_v))
     result = RunResult(Trajectory(q, v, u, first_q, first_v, moments), summary, moved, turned, met[0], met[1:])
     return result, (accepted, visited, on, met[0])
 
 
-def _loop(method: Any, system: System, shown: bool) -> CorrectionLoop:
-    between = system.constrained and not method.on_grid
-    held = tuple(level for level, holds in zip((POSITION, VELOCITY), method.step.held, strict=True) if holds)
-    plan = method.step.plan(ROUNDS if system.constrained else ())
-    evaluations = EVALUATIONS * (method.looks_around and system.constrained)
-    return CorrectionLoop(plan, evaluations, held * between + (ACCELERATION,) * shown, len(method.outputs))
+def _corrections(time_loop: Any, system: System, shown: bool) -> CorrectionLoop:
+    corrects_outputs = system.constrained and not time_loop.on_grid
+    held = tuple(level for level, holds in zip((POSITION, VELOCITY), time_loop.step.held, strict=True) if holds)
+    plan = time_loop.step.plan(ROUNDS if system.constrained else ())
+    evaluations = EVALUATIONS * (time_loop.looks_around and system.constrained)
+    return CorrectionLoop(plan, evaluations, held * corrects_outputs + (ACCELERATION,) * shown, len(time_loop.outputs))
 
 
-def _shapes(method: Any, system: System, q: Coordinates, v: Velocities) -> tuple[RunResult, tuple[Any, ...]]:
+def _shapes(time_loop: Any, system: System, q: Coordinates, v: Velocities) -> tuple[RunResult, tuple[Any, ...]]:
     """Shapes of what `_run` gives, without tracing it."""
-    structure, outputs, size = system.structure, len(method.outputs), method.step.size(system)
+    structure, outputs, size = system.structure, len(time_loop.outputs), time_loop.step.size(system)
     events, switches = len(structure.events), len(structure.switches)
-    steps, whole = method.room, jnp.zeros((), int).dtype
+    steps, whole = time_loop.room, jnp.zeros((), int).dtype
     number = lambda *shape: jax.ShapeDtypeStruct(shape, q.dtype)
     count = lambda *shape: jax.ShapeDtypeStruct(shape, whole)
     flag = lambda *shape: jax.ShapeDtypeStruct(shape, bool)
     unknowns = v.size + structure.multiplier_count
+    # Otherwise computed on demand: cheap without constraints, and not unique with redundant ones.
     shown = system.constrained and not system.redundant
     of_outputs = number(outputs, q.size), number(outputs, v.size), number(outputs, unknowns) if shown else None
     trajectory = Trajectory(*of_outputs, number(q.size), number(v.size), number(events) if events else None)
     summary = RunSummary(flag(outputs, switches) if events else None, count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
-    states = number(method.stored(size).rows + 1, size)
+    states = number(time_loop.stored(size).rows + 1, size)
     which = count(), number(outputs), count(outputs), count(), count()
     accepted = AcceptedSteps(number(steps), number(steps), states, *which, *happened)
-    visits = _loop(method, system, shown).visits
+    visits = _corrections(time_loop, system, shown).visits
     visited = VisitedStates(*(number(visits, *n) for n in ((), (q.size,), (v.size,), (unknowns,)))) if visits else None
     on = flag(outputs + 1, switches) if events else None
     return RunResult(trajectory, summary, number(), number(), flag(), flag(outputs)), (accepted, visited, on, flag())

@@ -9,7 +9,7 @@ from ..core.types import State, Time
 from ..dynamics.accelerations import derivative, split
 from ..dynamics.projection import settle
 from ..system.system import System
-from .one_step import TERM, AbstractOneStep, StepResult
+from .one_step import TERM, AbstractOneStep, AttemptedStep
 from .stages import DifferentiatedStages
 
 
@@ -21,7 +21,7 @@ class DiffraxStep(AbstractOneStep):
     def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return self.solver.init(TERM, t, t + h, y, system)
 
-    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> AttemptedStep:
         y1, error, dense, memory, result = self.solver.step(TERM, t, t + h, y, system, memory, False)
         end = jnp.concatenate(settle(system, t + h, *split(system, y1))) if system.constrained else y1
         # Diffrax also calls it divergence when rounding errors stop getting smaller: no reason to end fixed steps.
@@ -30,7 +30,7 @@ class DiffraxStep(AbstractOneStep):
             # A slope that was kept from the end of the step belongs to the state before it was settled.
             memory = self.begin(system, t + h, h, end)
         code = self._solved(system, t + h, h, y1, dense, result)
-        return StepResult(end, error, dense, memory, code, jnp.zeros((), int))
+        return AttemptedStep(end, error, dense, memory, code, jnp.zeros((), int))
 
     def _solved(self, system, t, h, y, dense, result):
         """Whether the equations of the stages were solved, judged by the last one, which is at the end of the step."""

@@ -10,7 +10,7 @@ from ..dynamics.projection import ProjectionPlan, VisitedStates
 from ..system.system import System
 from . import newmark
 from .newmark import AbstractNewmark
-from .one_step import TERM, AbstractOneStep, StepResult, start_end_or
+from .one_step import TERM, AbstractOneStep, AttemptedStep, start_end_or
 
 
 class NewmarkStep(AbstractOneStep):
@@ -50,10 +50,10 @@ class NewmarkStep(AbstractOneStep):
     def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return None
 
-    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> AttemptedStep:
         end, error, code, iterations = newmark.advance(self.solver, system, t, h, y, self.varying)
         slopes = [self.slope(t, x, system) for x in (y, end)]
-        return StepResult(end, error, (y, end, *slopes), None, code, iterations)
+        return AttemptedStep(end, error, (y, end, *slopes), None, code, iterations)
 
     def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         state, known = newmark.state_of(system, y), newmark.state_of(system, end)

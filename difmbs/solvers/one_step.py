@@ -23,8 +23,10 @@ from ..system.system import System
 TERM = diffrax.ODETerm(derivative)
 
 
-class StepResult(NamedTuple):
-    """The state at the end, an error estimate, data for `between`, memory for the next step, `Status.ok` or what went
+class AttemptedStep(NamedTuple):
+    """What `step` gives to the time loop; derivatives read `result` instead, by `ending`, `dense` and `inside`.
+
+    The state at the end, an error estimate, data for `between`, memory for the next step, `Status.ok` or what went
     wrong (None where nothing can), and how many iterations it took to solve equations."""
 
     end: State
@@ -63,7 +65,8 @@ class AbstractOneStep(eqx.Module):
     def start(
         self, system: System, t: Time, end: tuple[Coordinates, Velocities], visited: VisitedStates | None
     ) -> State:
-        """The state at the start, after the route."""
+        """The state at the start. `end`, `visited`: q and v after all visits of the plan, and the states before each of
+        them."""
         return jnp.concatenate(end)
 
     def size(self, system: System) -> int:
@@ -79,11 +82,12 @@ class AbstractOneStep(eqx.Module):
         """What the first step needs, and every step hands to the next."""
 
     @abc.abstractmethod
-    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult: ...
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> AttemptedStep: ...
 
     @abc.abstractmethod
     def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
-        """The costly part of a step, of which the state at the end is known."""
+        """The part of a step that is differentiated. `end`: its recorded state at the end, so that implicit steps need
+        not be solved again."""
 
     @abc.abstractmethod
     def ending(self, h: Time, y: State, result: PyTree) -> State:
@@ -109,7 +113,8 @@ class AbstractOneStep(eqx.Module):
         return jax.jvp(lambda p, y: self.result(system_of(p), t, h, y, end), (p, y), (dp, dy))
 
     def pull(self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, weigh: Any) -> tuple[Any, Any]:
-        """Cotangents of p and y; `weigh(result)` gives those of y, as far as it counts itself, and of the result."""
+        """Cotangents of p and y; `weigh(result)` gives those of y, without what passes through the result, and of the
+        result."""
         result, pull = jax.vjp(lambda p, y: self.result(system_of(p), t, h, y, end), p, y)
         dy, dresult = weigh(result)
         dp, more = pull(dresult)

@@ -21,7 +21,7 @@ from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
 from ..jaxtools.many_tangents import jvp_of_many
 from ..linalg.rows import with_row
 from ..system.system import System
-from .one_step import AbstractOneStep, StepResult
+from .one_step import AbstractOneStep, AttemptedStep
 from .stages import stage_times
 
 
@@ -41,7 +41,7 @@ class FreeRungeKutta(AbstractOneStep):
     def begin(self, system: System, t: Time, h: Time, y: State) -> PyTree:
         return derivative(t, y, system) if self.tableau.fsal else None
 
-    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> AttemptedStep:
         # Traced once and called for every stage.
         tableau, slope, time = self.tableau, jax.jit(derivative), stage_times(t, h)
         slopes, stage = [slope(time(0), y, system) if memory is None else memory], y
@@ -51,7 +51,7 @@ class FreeRungeKutta(AbstractOneStep):
         y1 = stage if tableau.ssal else y + _weighted(h, tableau.b_sol, slopes)
         error = _weighted(h, tableau.b_error, slopes)
         dense = dict(y0=y, y1=y1, k=jnp.stack([h * k for k in slopes]))
-        return StepResult(y1, error, dense, slopes[-1] if tableau.fsal else None, None, jnp.zeros((), int))
+        return AttemptedStep(y1, error, dense, slopes[-1] if tableau.fsal else None, None, jnp.zeros((), int))
 
     def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The slopes at all stages, and the state at the end."""
@@ -107,10 +107,10 @@ class ConstrainedRungeKutta(AbstractOneStep):
         # The slope at the end of a step is not that where the next one begins.
         return None
 
-    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> StepResult:
+    def step(self, system: System, t: Time, h: Time, y: State, memory: PyTree) -> AttemptedStep:
         slopes, end, code = self._stages(system, t, h, y)
         error = h * _dot(jnp.asarray(self.tableau.b_error, y.dtype), slopes)
-        return StepResult(end, error, _dense(self.tableau, h, y, slopes), None, code, jnp.zeros((), int))
+        return AttemptedStep(end, error, _dense(self.tableau, h, y, slopes), None, code, jnp.zeros((), int))
 
     def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The slopes at all stages, and the state at the end."""

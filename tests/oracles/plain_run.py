@@ -76,7 +76,7 @@ def show(system, t, h, state, end, inside, levels, output):
 
 
 def begin(solver, h, system, t, q, v):
-    """The state at the start: q and v. Newmark's methods add accelerations, how these change, and multipliers."""
+    """The state at the start: q and v. Newmark's add v', (a - v') / h with a of their own, and multipliers."""
     if not isinstance(solver, newmark.AbstractNewmark):
         return q, v
     u = solved(system, t, q, v)
