@@ -62,6 +62,7 @@ def test_results_know_the_names_that_solutions_know(tmp_path):
         with pytest.raises(mbs.FileError, match=f"the result has no '{name}'"):
             result[name]
     assert list(solution) == list(solution.names)
+    assert list(dict(solution)) == list(solution.names)
     assert set(result.names) <= set(solution.names)
     assert {"beads.velocity", "disc.angular_velocity", "pin.displacement"} <= set(solution.names)
     assert "beads.rotation" not in solution.names
