@@ -276,7 +276,8 @@ class DesignSearch:
         count = len(self.task.objectives)
         others = split(np.asarray(quantities_at(shorter, jnp.asarray(z))), self.shapes)
         there, here = (sum(float(np.max(x)) for x in rows[:count]) for rows in (others, entries))
-        changes = [abs(there - here) / max(abs(here), abs(self.history[0].value))]
+        size = max(abs(here), abs(self.history[0].value)) or abs(there)
+        changes = [abs(there - here) / size if size > 0 else 0.0]
         for limit, scale, *rows in zip(self.task.limits, self.scales, others[count:], entries[count:], strict=False):
             changes.append(float(np.max(np.abs(np.subtract(*(excesses(limit, x, scale) for x in rows))))))
         return float(np.max(changes))

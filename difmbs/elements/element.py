@@ -14,8 +14,10 @@ class AbstractElement(eqx.Module):
 
     def __new__(cls, *_: Any, **given: Any) -> "AbstractElement":
         # Python's own refusal does not say what the arguments are.
-        known = list(inspect.signature(cls.__init__).parameters)[1:]
-        for name in given:
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        known = [parameter.name for parameter in parameters][1:]
+        takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        for name in given if not takes_all else ():
             if name not in known and name in ("name", "between", *getattr(cls, "initial", ())):
                 place = f"model.add(..., {name}=...)"
                 raise ParameterError(f"{cls.__name__} has no argument '{name}': it is one of {place}.")

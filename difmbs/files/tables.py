@@ -140,7 +140,7 @@ def _lines(path: Any, dialect: Dialect, file: BinaryIO) -> Iterator[tuple[int, s
         if not line.strip():
             empty = empty or row
         elif empty:
-            raise FileError(f"{path}: row {empty} is empty.{'' if begun else _above(path, dialect)}")
+            raise FileError(f"{path}: row {empty} is empty.{_above(path, dialect) if row < _LOOKED_AT else ''}")
         elif begun or not line.startswith("#"):
             begun = True
             yield row, line
@@ -158,7 +158,7 @@ def _header(path: Any, dialect: Dialect, row: int, line: str) -> list[str]:
         raise FileError(f"{path}: {said}")
     for i, name in enumerate(names):
         if not name:
-            raise FileError(f"{path}: column {i + 1} has no name.")
+            raise FileError(f"{path}: column {i + 1} has no name.{_above(path, dialect)}")
         if name in names[:i]:
             raise FileError(f"{path}: there are two columns {show(name)}.")
     return names
@@ -204,21 +204,21 @@ def _above(path: Any, dialect: Dialect) -> str:
     """What to do about lines above the names of the columns, and how many there seem to be."""
     with opened(path) as file:
         lines = [file.readline(LONGEST_LINE) for _ in range(_LOOKED_AT)]
-    named: tuple[int, list[str]] | None = None
+    named: list[tuple[int, list[str]]] = []
     for i, line in enumerate(lines[dialect.skip :], dialect.skip):
         try:
-            cells = dialect.cells(path, i + 1, dialect.decoded(path, i + 1, line))
+            cells = [cell.strip() for cell in dialect.cells(path, i + 1, dialect.decoded(path, i + 1, line))]
         except FileError:
             break
-        if cells and all(dialect.number.fullmatch(cell.strip()) for cell in cells):
-            if named is None or named[0] <= dialect.skip or len(named[1]) != len(cells):
+        if cells and all(map(dialect.number.fullmatch, cells)):
+            last = [(i, names) for i, names in named if len(names) == len(cells)][-2:]
+            if last and all(cell == "" or unbracketed(cell) != cell for cell in last[-1][1]):
+                last.pop()  # units
+            if not last or last[-1][0] <= dialect.skip or last[-1][1][0].startswith("#"):
                 break
-            names = listed([cell.strip() for cell in named[1]])
-            return (
-                f" With skip = {named[0]} the lines above row {named[0] + 1} are left out, and its {names} are names."
-            )
-        if cells and (named is None or len(named[1]) != len(cells)):
-            named = (i, cells)
+            above, names = last[-1]
+            return f" With skip = {above} the lines above row {above + 1} are left out, and {listed(names)} are names."
+        named.append((i, cells))
     return " Lines above the names of the columns are left out with skip = 1 or more."
 
 

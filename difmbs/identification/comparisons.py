@@ -3,6 +3,8 @@
 Arrays have time along the first axis and entries along the second, NaN where a sample does not count.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 _BEGINNING = 0.05
@@ -10,6 +12,9 @@ _BEGINNING = 0.05
 _FEWEST = 5
 _ALIKE, _CLEARLY = 0.9, 0.2
 """Correlation of two series that are the same but for a delay, and how much less it is without the shift."""
+_NEARLY = 0.02
+_ENOUGH = 2000
+"""Samples that tell a shift."""
 _LONGEST = 0.25
 """Share of a record that one series may be late by."""
 
@@ -40,14 +45,25 @@ def correlation(measured: np.ndarray, predicted: np.ndarray) -> float:
 
 def lag(measured: np.ndarray, predicted: np.ndarray) -> int:
     """Number of samples by which what was measured comes late; 0 where a shift does not make the two alike."""
-    count = len(measured)
-    longest = int(_LONGEST * count)
+    longest = int(_LONGEST * len(measured))
     if longest < 1:
         return 0
-    found = {late: _shifted(measured, predicted, late) for late in range(-longest, longest + 1)}
-    best = max(found, key=lambda late: found[late])
-    # The error of the time of what oscillates is small beside its period, or a shift by a period fits as well.
-    return best if found[best] > _ALIKE and found[best] > found[0] + _CLEARLY else 0
+    # Of long series some samples first, and then what is around the best of them.
+    every = -(-len(measured) // _ENOUGH)
+    thin = lambda late: _shifted(measured[::every], predicted[::every], late)
+    found = {late: thin(late) for late in range(-(longest // every), longest // every + 1)}
+    best = every * _nearest(found)
+    if every > 1:
+        near = {late: _shifted(measured, predicted, late) for late in range(best - every, best + every + 1)}
+        best = max(near, key=lambda late: near[late])
+    alike = _shifted(measured, predicted, best)
+    return best if alike > max(_ALIKE, _shifted(measured, predicted, 0) + _CLEARLY) else 0
+
+
+def _nearest(found: Mapping[int, float]) -> int:
+    """The smallest shift that is nearly as good as the best: of what oscillates, not one by a period more."""
+    enough = max(found.values()) - _NEARLY
+    return min((late for late, alike in found.items() if alike >= enough), key=abs)
 
 
 def _shifted(measured: np.ndarray, predicted: np.ndarray, late: int) -> float:

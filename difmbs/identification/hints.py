@@ -21,6 +21,8 @@ from .predictions import MotionPrediction
 from .setup import FitSetup
 from .time_scale import vibrations
 
+_FEWEST_LATE = 0.5
+"""Sampling intervals: less is no delay."""
 _FEWEST = 10
 """Samples of which a few things can be said."""
 _THOUSANDTH, _THOUSAND = (1 / 3000, 1 / 300), (300, 3000)
@@ -131,7 +133,8 @@ def of_start(found: Iterable[Row], setup: FitSetup) -> list[Hint]:
     for experiment in dict.fromkeys(row.experiment for row in found):
         mine = [row for row in found if row.experiment is experiment]
         about_inputs = _of_inputs(experiment, mine)
-        about_rest = _of_rest(experiment, mine)
+        # What is alike but for a shift in time rests at its start for another reason.
+        about_rest = [] if any(_of_delay(row, setup) for row in mine) else _of_rest(experiment, mine)
         hints += about_inputs or about_rest
         for row in mine:
             # Of several channels that are wrong by the same factor not each is: one question at a time.
@@ -252,8 +255,13 @@ def _of_units(row: Row, setup: FitSetup) -> Iterable[Hint]:
         yield Hint(row.experiment.name, row.channel, f"{row.where}: {said} Then {_remedy(row, setup, _G)}")
 
 
+def _of_one_size(row: Row) -> bool:
+    """Whether what varies is about as large as predicted: the rest may be rounding."""
+    return bool(0.1 < ratio(*row.both, spread) < 10)
+
+
 def _of_sign(row: Row, about_inputs: Sequence[Hint]) -> list[Hint]:
-    if about_inputs or not row.is_series or correlation(*row.both) > _OPPOSITE:
+    if about_inputs or not row.is_series or not _of_one_size(row) or correlation(*row.both) > _OPPOSITE:
         return []
     text = (
         f"{row.where}: measured is the opposite of what the start values predict: does the sensor count in the other "
@@ -269,10 +277,12 @@ def _of_delay(row: Row, setup: FitSetup) -> list[Hint]:
     apart = np.diff(experiment.times)
     if np.ptp(apart) > 0.1 * np.median(apart):
         return []
-    late = lag(*row.both) * float(np.median(apart))
-    if late == 0:
+    late = lag(*row.both) * float(np.median(apart)) if _of_one_size(row) else 0.0
+    if abs(late) < _FEWEST_LATE * np.median(apart):
         return []
     delay = experiment.channels[row.channel].delay + late
+    if abs(delay) < _FEWEST_LATE * np.median(apart):
+        return []
     ends = sorted((0.0, 2 * delay))
     text = (
         f"{row.where}: measured comes {abs(late):.4g} s {'later' if late > 0 else 'earlier'} than what the start "

@@ -17,7 +17,7 @@ _ROUNDING = 1e-16
 _ACCIDENT = 1e-3
 """Probability that chi^2 of residuals that are only noise is far from its mean."""
 _FAR = 5
-"""Usual sizes of residuals: of 300,000 normally distributed ones less than one is as large."""
+"""Usual sizes of residuals: of a million normally distributed ones less than one is as large."""
 NORMAL = 1.4826
 """The standard deviation of normally distributed numbers over the median of their sizes."""
 _SHOWN = 3
@@ -127,21 +127,21 @@ class Residuals:
         if self._alike:
             said.append("neighbouring residuals are alike: something is missing in the model")
         if self.normality < 1e-3:
-            said.append(f"not normally distributed{self._why()}")
+            said.append(f"not normally distributed{self._of_resolution()}")
+        if not self._alike and 0 < len(self.outliers) <= max(_SHOWN, _FEW * self.count):
+            shown = ", ".join(f"{where} ({size:+.3g})" for where, size in self.outliers[:_SHOWN])
+            more = f" and {len(self.outliers) - _SHOWN} more" if len(self.outliers) > _SHOWN else ""
+            said.append(f"outliers {shown}{more}, which count less with another loss than linear")
         return "; ".join(said)
 
-    def _why(self) -> str:
+    def _of_resolution(self) -> str:
         rounding = self.resolution / np.sqrt(12)
         if rounding > _OF_STEPS * self.rms * self.noise:
             return (
                 f": the data are multiples of {self.resolution:.4g}, as of an encoder or a converter, which is noise "
                 f"of {self.resolution:.4g} / sqrt(12) = {rounding:.3g}"
             )
-        if self._alike or not self.outliers or len(self.outliers) > max(_SHOWN, _FEW * self.count):
-            return ""
-        shown = ", ".join(f"{where} ({size:+.3g})" for where, size in self.outliers[:_SHOWN])
-        more = f" and {len(self.outliers) - _SHOWN} more" if len(self.outliers) > _SHOWN else ""
-        return f': outliers {shown}{more}? loss = "huber" counts them less'
+        return ""
 
 
 def residuals_of(
@@ -189,8 +189,9 @@ def _resolution(known: np.ndarray) -> float:
     if levels.size < 3 or levels.size > known.size / 2:
         return 0.0
     gaps = np.diff(levels)
-    # Values that were written with a few digits differ a little where they are equal.
-    least = float(np.min(gaps[gaps > 1e-3 * gaps.max()]))
+    # What differs by rounding is equal.
+    gaps = gaps[gaps > 1e-12 * np.max(np.abs(levels))]
+    least = float(np.min(gaps, initial=np.inf))
     multiples = gaps / least
     return least if np.all(np.abs(multiples - np.round(multiples)) < 0.05) else 0.0
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.formatting import count, explained, listed, short
+from .experiments import Experiment
 from .step_error import coarse
 from .uncertainty import Residuals, far_from_one
 
@@ -161,7 +162,7 @@ def _like_noise(fit: "Fit") -> Check:
     odd = [r for r in fit.residuals if r.remark]
     if not odd:
         return Check(GOOD, "The residuals look like noise: neighbours are independent, no outliers.")
-    shown = "; ".join(f"{_named(r)}: {r.remark.rstrip('?')}" for r in odd[:4])
+    shown = "; ".join(f"{_named(r)}: {r.remark}" for r in odd[:4])
     more = f"; and {len(odd) - 4} more" if len(odd) > 4 else ""
     return Check(
         DOUBT,
@@ -216,10 +217,14 @@ def _steps(fit: "Fit") -> list[Check]:
     if not all(map(np.isfinite, fit.step_shifts.values())):
         said = f"With {other} the experiments cannot be predicted to their ends: the time steps are far too long."
         return [Check(BAD, said, "the time steps are far too long")]
-    errors = {n: s for n, s in fit.scaled_standard_errors.items() if np.isfinite(s) and s > 0}
+    # Residuals that are smaller than the noise that was given do not make the errors smaller.
+    pairs = zip(fit.standard_errors.items(), fit.scaled_standard_errors.values(), strict=True)
+    errors = {n: max(s, scaled) for (n, s), scaled in pairs if np.isfinite(s) and s > 0}
     moved = {n: abs(fit.step_shifts[n]) / max(s, _EXACT * abs(fit.values[n])) for n, s in errors.items()}
     worst = max(moved, key=lambda n: moved[n], default=None)
-    if worst is None or moved[worst] <= _SMALL_SHIFT:
+    if worst is None:
+        return []
+    if moved[worst] <= _SMALL_SHIFT:
         return [Check(GOOD, f"The time steps are short enough: with {other} no unknown moves noticeably.")]
     return [
         Check(
@@ -248,11 +253,10 @@ def _bounds(fit: "Fit") -> list[Check]:
 def _ran_away(fit: "Fit") -> list[Check]:
     """Unknowns without a bound in reach that went where nothing depends on them any more."""
     found = []
-    for name, error, positive in zip(
-        fit.names, fit.standard_errors.values(), fit.setup.unknowns.logarithmic, strict=True
-    ):
+    known = fit.setup.unknowns
+    for name, error, positive in zip(fit.names, fit.standard_errors.values(), known.logarithmic, strict=True):
         value, start = fit.values[name], fit.start[name]
-        if positive and error > _VAGUE * value and not start / _FAR < value < start * _FAR:
+        if positive and error >= value and not start / _FAR < value < start * _FAR:
             found.append((name, "towards zero" if value < start else "towards infinity"))
     if not found:
         return []
@@ -260,8 +264,8 @@ def _ran_away(fit: "Fit") -> list[Check]:
     return [
         Check(
             DOUBT,
-            f"Far away from its start and not determined there: {said}. Perhaps the data want none of it: fix it, or "
-            "give a range with mbs.Interval.",
+            f"Far away from its start and not determined there: {said}. What goes to zero, the data may want none of, "
+            "and what goes to infinity, rigid: fix it, or measure what it acts on.",
             f"{listed([f'{name} went {where}' for name, where in found], 3)}",
         )
     ]
@@ -298,7 +302,8 @@ def strongest(fit: "Fit", least: float) -> list[tuple[int, int, float]]:
 
 def _vague(fit: "Fit") -> list[Check]:
     """Unknowns that may as well be half or twice as large."""
-    vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > _VAGUE * abs(fit.values[n]) > 0]
+    errors = {n: s for n, s in fit.standard_errors.items() if np.isfinite(s)}
+    vague = [n for n, s in errors.items() if s > _VAGUE * abs(fit.values[n]) > 0]
     if not vague:
         return []
     return [
@@ -338,10 +343,12 @@ def _validated(fit: "Fit") -> Check:
         )
     missing = [r for r in fit.validation if not np.isfinite(r.rms)]
     if missing:
+        experiment = next(e for e in fit.setup.validation if e.name == missing[0].experiment)
+        asked = "Are its times in seconds, and its inputs in SI units? If they are, the"
         return Check(
             BAD,
-            f"Validation: {_named(missing[0])} cannot be predicted to its end. Are its times in seconds, and its "
-            "inputs in SI units? If they are, the model does not hold where it was not fitted.",
+            f"Validation: {_named(missing[0])} cannot be predicted to its end. "
+            f"{asked if isinstance(experiment, Experiment) else 'The'} model does not hold where it was not fitted.",
             "the validation cannot be predicted",
         )
     unknown = [r for r in fit.validation if not _noise_known(fit, r)]

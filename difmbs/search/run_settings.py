@@ -3,6 +3,8 @@
 import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
+
 from ..simulation.arguments import tolerances
 from ..simulation.simulate import simulate
 from ..simulation.solution import Solution
@@ -10,6 +12,8 @@ from ..system.system import System
 
 _LOOSE = 1e-5
 """Relative tolerances up to it are the usual ones."""
+_LEAST_SINGLE = 1e-6
+"""The least one in single precision."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +25,14 @@ class RunSettings:
     rtol: float
     atol: float
     max_steps: int
+    single: bool
+    """Whether the system is in single precision."""
 
     @classmethod
     def of(cls, system: System, dt: Any, solver: Any, rtol: Any, atol: Any, max_steps: int) -> "RunSettings":
         """With tolerances that suit the precision of the system, if none are given."""
-        return cls(dt, solver, *tolerances(system, rtol, atol), max_steps)
+        single = system.gravity.dtype == jnp.float32
+        return cls(dt, solver, *tolerances(system, rtol, atol), max_steps, single)
 
     def simulate(self, system: System, **times_and_throw: Any) -> Solution:
         """`simulate` with these arguments; `times_and_throw`: the others."""
@@ -37,9 +44,10 @@ class RunSettings:
         tolerances of the usual size."""
         if self.dt is not None:
             return dataclasses.replace(self, dt=self.dt / 2, max_steps=2 * self.max_steps)
-        if self.rtol <= _LOOSE:
+        factor = max(0.01, _LEAST_SINGLE / self.rtol) if self.single else 0.01
+        if self.rtol <= _LOOSE or factor > 0.1:
             return None
-        return dataclasses.replace(self, rtol=self.rtol / 100, atol=self.atol / 100)
+        return dataclasses.replace(self, rtol=factor * self.rtol, atol=factor * self.atol)
 
     @property
     def steps(self) -> str:
@@ -48,4 +56,4 @@ class RunSettings:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return dict(dt=self.dt, solver=self.solver, rtol=self.rtol, atol=self.atol, max_steps=self.max_steps)

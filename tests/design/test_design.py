@@ -405,3 +405,12 @@ def test_the_error_of_the_time_steps_is_looked_at():
     limited = optimize(mbs.Final("place"), PLACE, dt=0.2, saveat=TIMES[::10], limits=limits)
     assert limited.step_error > 0.05
     assert search(dt=None).step_error == 0
+
+
+def test_an_objective_that_is_zero_at_start_and_optimum():
+    model = mbs.Model()
+    model.add("body", mbs.Mass1D(1.0))
+    wanted = {"body.position": mbs.Interval(0.0, 0.0, 1.0)}
+    found = mbs.optimize(model.assemble(), mbs.Final("body.position.x"), wanted, t1=0.1, dt=0.01)
+    assert found.objective == 0
+    assert found.step_error == 0

@@ -8,6 +8,9 @@ import pytest
 
 import difmbs as mbs
 from difmbs.identification.verdict import checks
+from difmbs.search.run_settings import RunSettings
+
+from ..zoo import fits
 
 TIMES = np.linspace(0, 1, 201)
 NOISE = 1e-4
@@ -95,3 +98,17 @@ def test_steps_with_which_nothing_can_be_predicted_are_far_too_long():
     fit = identify(dt=0.005)
     lost = dataclasses.replace(fit, step_shifts=dict.fromkeys(fit.names, np.nan))
     assert lost.verdict.text == "Do not use these numbers yet: the time steps are far too long."
+
+
+def test_data_without_noise_do_not_make_steps_too_long():
+    """The residuals are far smaller than the noise that was said; the errors are those of the noise."""
+    fit = fits.identify(fits.experiment(), fits.unknowns())
+    assert fit.step_shifts
+    assert "time steps are too long" not in fit.verdict.text
+
+
+def test_tighter_tolerances_are_possible_in_single_precision():
+    settings = RunSettings(None, None, 5e-6, 1e-6, 1000, single=True)
+    assert dataclasses.replace(settings, rtol=1.1e-5).with_shorter_steps.rtol == pytest.approx(1e-6)
+    assert dataclasses.replace(settings, rtol=1e-3).with_shorter_steps.rtol == pytest.approx(1e-5)
+    assert dataclasses.replace(settings, rtol=5e-5, single=False).with_shorter_steps.rtol == pytest.approx(5e-7)

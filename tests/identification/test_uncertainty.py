@@ -39,7 +39,12 @@ def test_outliers_are_named_with_their_times():
     off[[50, 120]] = 9.0, -30.0
     found = residuals_of("run", "x", off, np.ones(201), off, times)
     assert found.outliers == (("at 1.2 s", -30.0), ("at 0.5 s", 9.0))
-    assert 'outliers at 1.2 s (-30), at 0.5 s (+9)? loss = "huber" counts them less' in found.remark
+    assert "outliers at 1.2 s (-30), at 0.5 s (+9), which count less with another loss than linear" in found.remark
+    few = residuals_of("run", "x", off[110:127], np.ones(17), off[110:127], times[110:127])
+    assert "outliers at 1.2 s" in few.remark
+    spike = np.round(np.sin(10 * times), 1)
+    spike[50] = 5.0
+    assert residuals_of("run", "x", off, np.ones(201), spike, times).resolution == pytest.approx(0.1)
     assert residuals_of("run", "x", off, np.ones(201), off).outliers[0] == ("at sample 120", -30.0)
     uncounted = residuals_of("run", "x", off, np.where(np.abs(off) < 5, 1.0, 0.0), off, times)
     assert (uncounted.outliers, uncounted.remark) == ((), "")
