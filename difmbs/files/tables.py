@@ -14,6 +14,7 @@ import numpy as np
 from ..core.errors import FileError, counted, did_you_mean
 from ..core.parameters import show
 from ..core.reprs import listed
+from ..core.units import UNITS
 from .dialects import Dialect, unbracketed
 from .error_locations import said_of
 from .reading import opened
@@ -201,7 +202,7 @@ def _numbers(
 
 
 def _above(path: Any, dialect: Dialect) -> str:
-    """What to do about lines above the names of the columns, and how many there seem to be."""
+    """What to do about lines above the names of the columns, and how many there seem to be; "" if there are none."""
     with opened(path) as file:
         lines = [file.readline(LONGEST_LINE) for _ in range(_LOOKED_AT)]
     named: list[tuple[int, list[str]]] = []
@@ -212,9 +213,11 @@ def _above(path: Any, dialect: Dialect) -> str:
             break
         if cells and all(map(dialect.number.fullmatch, cells)):
             last = [(i, names) for i, names in named if len(names) == len(cells)][-2:]
-            if last and all(cell == "" or unbracketed(cell) != cell for cell in last[-1][1]):
+            if last and all(cell == "" or cell in UNITS or unbracketed(cell) != cell for cell in last[-1][1]):
                 last.pop()  # units
-            if not last or last[-1][0] <= dialect.skip or last[-1][1][0].startswith("#"):
+            if last and last[-1][0] == dialect.skip:
+                return ""
+            if not last or last[-1][1][0].startswith("#"):
                 break
             above, names = last[-1]
             return f" With skip = {above} the lines above row {above + 1} are left out, and {listed(names)} are names."

@@ -13,6 +13,7 @@ _FEWEST = 5
 _ALIKE, _CLEARLY = 0.9, 0.2
 """Correlation of two series that are the same but for a delay, and how much less it is without the shift."""
 _NEARLY = 0.02
+"""How much less the correlation may be with a smaller shift."""
 _ENOUGH = 2000
 """Samples that tell a shift."""
 _LONGEST = 0.25
@@ -61,9 +62,11 @@ def lag(measured: np.ndarray, predicted: np.ndarray) -> int:
 
 
 def _nearest(found: Mapping[int, float]) -> int:
-    """The smallest shift that is nearly as good as the best: of what oscillates, not one by a period more."""
+    """The smallest shift that is better than those beside it and nearly as good as the best: of what oscillates, not
+    one by a period more."""
     enough = max(found.values()) - _NEARLY
-    return min((late for late, alike in found.items() if alike >= enough), key=abs)
+    beside = lambda late: max(found.get(late - 1, -1.0), found.get(late + 1, -1.0))
+    return min((late for late, alike in found.items() if alike >= max(enough, beside(late))), key=abs)
 
 
 def _shifted(measured: np.ndarray, predicted: np.ndarray, late: int) -> float:

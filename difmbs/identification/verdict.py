@@ -302,8 +302,7 @@ def strongest(fit: "Fit", least: float) -> list[tuple[int, int, float]]:
 
 def _vague(fit: "Fit") -> list[Check]:
     """Unknowns that may as well be half or twice as large."""
-    errors = {n: s for n, s in fit.standard_errors.items() if np.isfinite(s)}
-    vague = [n for n, s in errors.items() if s > _VAGUE * abs(fit.values[n]) > 0]
+    vague = [n for n, s in fit.standard_errors.items() if np.isfinite(s) and s > _VAGUE * abs(fit.values[n]) > 0]
     if not vague:
         return []
     return [

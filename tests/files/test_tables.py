@@ -252,3 +252,24 @@ def test_changed_bytes_are_read_or_refused(file, examples):
             assert missing == "drop" or all(np.all(np.isfinite(x)) for x in table.columns.values())
 
     read()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("t,x\n0,1\n\n1,2\n", "row 3 is empty."),
+        ("t,x\ns,mm\n0,1\n", "row 2 has no numbers. A row of units is read with units_row = true."),
+        (
+            "A v3\nDate,2026\nSerial,A1\nt,x\n0,1\n",
+            "With skip = 3 the lines above row 4 are left out, and t, x are names.",
+        ),
+        (
+            "A v3\n\nt,x\n[s],[mm]\n0,1\n",
+            "row 2 is empty. With skip = 2 the lines above row 3 are left out, and t, x are names.",
+        ),
+    ],
+)
+def test_lines_above_the_names_are_counted_where_there_are_some(file, content, said):
+    with pytest.raises(mbs.FileError) as caught:
+        mbs.read_table(file(content))
+    assert str(caught.value).endswith(said)

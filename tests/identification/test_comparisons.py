@@ -11,7 +11,7 @@ from difmbs.identification.comparisons import lag
 def test_a_shift_of_what_oscillates_is_not_one_by_a_period_more(late, count):
     t = np.linspace(0, 10, count)
     measured, predicted = (np.sin(2 * np.pi * (t - d))[:, None] for d in (late, 0.0))
-    assert lag(measured, predicted) * t[1] == pytest.approx(late, abs=0.04)
+    assert lag(measured, predicted) * t[1] == pytest.approx(late, abs=1.001 * t[1])
 
 
 def test_what_is_alike_already_or_not_at_all_has_no_shift():
