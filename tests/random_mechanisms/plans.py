@@ -59,6 +59,12 @@ class Connector:
         table = self.options.get("type") == "tabular" and self.options["interpolation"] == "linear"
         return one_sided or table or any(not curve.smooth for curve in self.curves.values())
 
+    @property
+    def kinked(self) -> bool:
+        """Whether its force has no derivative somewhere: couplings are proportional to the size of a force."""
+        couplings = {"spring_coupling", "damper_coupling"}
+        return self.sharp or (self.kind == "LinearSpringDamper" and not couplings <= set(self.left_out))
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:

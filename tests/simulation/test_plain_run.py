@@ -51,7 +51,7 @@ CLOSE = 1e-12
 """Of the largest number: rounding, in equations solved in different ways."""
 SOLVED = 2e-11
 """The same where equations of steps are iterated: velocities are left when they change by 1e-11."""
-SHORT = 1e-9
+SHORT = 3e-9
 """The same with a first step h of 2e-5 s: accelerations follow from positions, whose rounding is divided by h^2."""
 
 
