@@ -1,8 +1,5 @@
 """`simulate` against the plain run: values, tangents, cotangents and batches, over a zoo of mechanisms and methods."""
 
-import os
-import subprocess
-import sys
 
 import diffrax
 import jax
@@ -137,12 +134,3 @@ def test_simulate_is_the_plain_run(model, method):
         assert_close(batch, jax.tree.map(lambda *y: jnp.stack(y), *map(plain, nearby)), method)
         of_batch = jax.jit(jax.vmap(lambda x: along @ jax.vjp(fast, x)[1](weights)[0]))(nearby)
         assert_close(of_batch[0], expected, method)
-
-
-@pytest.mark.slow
-def test_the_same_with_the_flags_of_users():
-    """All other tests compile without optimization, which takes half of the time; users do not."""
-    plain = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"} | {"DIFMBS_TESTS_OPTIMIZED": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", __file__, "-k", "plain_run"]
-    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
