@@ -1,6 +1,5 @@
 """`simulate` against the plain run: values, tangents, cotangents and batches, over a zoo of mechanisms and methods."""
 
-
 import diffrax
 import jax
 import jax.numpy as jnp
