@@ -22,6 +22,7 @@ TITLES = {
     "identification": "Identification",
     "search": "Unknowns",
     "design": "Design optimization",
+    "interop": "Models of other programs",
     "files": "Files",
     "task_files": "Fit files and design files",
     "reports": "Reports",

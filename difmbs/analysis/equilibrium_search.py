@@ -22,7 +22,7 @@ from ..core.status import Status
 from ..core.types import Vector
 from ..dynamics.matrix_layout import FactorizedMatrix
 from ..system.system import System
-from .static_equations import at_rest, undisplaced
+from .static_equations import Rest, at_rest, undisplaced
 
 _ITERATIONS = 3000
 """For each load step."""
@@ -48,10 +48,10 @@ _GOING = -1
 
 
 class FoundEquilibrium(NamedTuple):
-    """Coordinates and multipliers, h^2 for the equations there, `Status.ok` or what went wrong, whether displacements
-    are resisted, and how the system moves where it is not held."""
+    """Where the system rests and multipliers, h^2 for the equations there, `Status.ok` or what went wrong, whether
+    displacements are resisted, and how the system moves where it is not held."""
 
-    q: Vector
+    rest: Rest
     multipliers: Vector
     square: Any
     iterations: Any
@@ -60,11 +60,12 @@ class FoundEquilibrium(NamedTuple):
     drift: Vector
 
 
-def come_to_rest(system: System, t: Any, q: Vector, load_steps: Any) -> FoundEquilibrium:
-    """The equilibrium that is reached from q."""
+def come_to_rest(system: System, t: Any, rest: Rest, load_steps: Any) -> FoundEquilibrium:
+    """The equilibrium that is reached from there."""
+    q = rest.q
     t = jnp.asarray(t, q.dtype)
     count = system.structure.velocity_count
-    forces = at_rest(system, t, q, _LARGE)
+    forces = at_rest(system, t, rest, _LARGE)
     multipliers = jnp.zeros(forces.layout.unknowns - count, q.dtype)
     u = undisplaced(system, multipliers)
     probe = _probe(system, q)
@@ -75,8 +76,8 @@ def come_to_rest(system: System, t: Any, q: Vector, load_steps: Any) -> FoundEqu
     size = jnp.where(size > 0, size, 1)
     push = jnp.max(jnp.abs(system.inverse_mass(q, force))) / (_NEAR * size)
     square = 1 / jnp.where(push + stiffness > 0, push + stiffness, 1)
-    first = at_rest(system, t, q, square).residual(u)
-    search = _Search(system, t, q, first, square, size, jnp.asarray(load_steps, q.dtype))
+    first = at_rest(system, t, rest, square).residual(u)
+    search = _Search(system, t, rest, first, square, size, jnp.asarray(load_steps, q.dtype))
     s = lax.while_loop(search.going, search.advanced, search.start(multipliers, square * push))
     return search.judged(s, probe)
 
@@ -92,7 +93,7 @@ class _SearchState(NamedTuple):
     """Where a search is. `good`: whether the last step was taken; `pace`: by how much the next one like it changes the
     drag; `drift` and `change`: the last displacement and its size, 1 where it does not count."""
 
-    q: Any
+    rest: Any
     multipliers: Any
     drag: Any
     good: Any
@@ -108,7 +109,7 @@ class _Step(NamedTuple):
     """Where a step and its correction lead. `missed`: the length of the correction over that of the step; `resisted`:
     whether all displacements were; `possible`: whether there was a residual to begin with; `finite`: all numbers."""
 
-    q: Any
+    rest: Any
     multipliers: Any
     drift: Any
     change: Any
@@ -124,7 +125,7 @@ class _Search:
 
     system: System
     t: Any
-    q0: Vector
+    first_rest: Rest
     first: Vector
     square: Any
     size: Any
@@ -132,15 +133,15 @@ class _Search:
 
     @property
     def least(self) -> Any:
-        return _LEAST * jnp.finfo(self.q0.dtype).eps
+        return _LEAST * jnp.finfo(self.first.dtype).eps
 
     def start(self, multipliers: Any, drag: Any) -> _SearchState:
-        dtype, zero = self.q0.dtype, jnp.zeros((), int)
+        dtype, zero = self.first.dtype, jnp.zeros((), int)
         nowhere = jnp.zeros(self.system.structure.velocity_count, dtype)
         pace, infinite = jnp.full((), _PACE, dtype), jnp.full((), jnp.inf, dtype)
         return _SearchState(
-            self.q0, multipliers, jnp.maximum(drag, self.least), jnp.asarray(True), pace, nowhere, infinite, zero, zero,
-            jnp.full((), _GOING),
+            self.first_rest, multipliers, jnp.maximum(drag, self.least), jnp.asarray(True), pace, nowhere, infinite,
+            zero, zero, jnp.full((), _GOING),
         )  # fmt: skip
 
     def going(self, s: _SearchState) -> Any:
@@ -150,12 +151,12 @@ class _Search:
         """After a step, or with more drag where that would lead too far."""
         new = self._stepped(s)
         # So small that rounding may decide about its direction.
-        tiny = new.change * jnp.finfo(s.q.dtype).eps ** (1 / 3) < 1
+        tiny = new.change * jnp.finfo(self.first.dtype).eps ** (1 / 3) < 1
         good = new.finite & (tiny | ((new.missed <= 0.5) & new.resisted))
         settled = (new.change <= 1) | (tiny & (new.change > 0.5 * s.change))
         arrived = good & settled & (s.drag <= self.least)
         code = jnp.where(arrived & (s.step + 1 >= self.steps.astype(int)), Status.ok.value, _GOING)
-        gone = good & (jnp.max(jnp.abs(new.q - self.q0)) > _FAR * self.size)
+        gone = good & (jnp.max(jnp.abs(new.rest.q - self.first_rest.q)) > _FAR * self.size)
         code = jnp.where(gone, Status.no_equilibrium.value, code)
         code = jnp.where(s.drag > _MOST, Status.newton_failed.value, code)
         code = jnp.where(~new.possible, Status.non_finite.value, code)
@@ -163,7 +164,7 @@ class _Search:
         pace = jnp.where(good == s.good, _PACE * s.pace, _PACE)
         less = jnp.maximum(jnp.where(tiny, 0, 4 * new.missed**2), 1 / pace)
         return _SearchState(
-            q=jnp.where(good, new.q, s.q),
+            rest=jax.tree.map(lambda a, b: jnp.where(good, a, b), new.rest, s.rest),
             multipliers=jnp.where(good, new.multipliers, s.multipliers),
             drag=jnp.maximum(s.drag * jnp.where(good, less, pace), self.least),
             good=good,
@@ -177,21 +178,21 @@ class _Search:
 
     def _stepped(self, s: _SearchState) -> _Step:
         count = s.drift.size
-        kept = (1 - (s.step + 1).astype(s.q.dtype) / self.steps) * self.first
-        problem = at_rest(self.system, self.t, s.q, self.square, s.drag)
+        kept = (1 - (s.step + 1).astype(self.first.dtype) / self.steps) * self.first
+        problem = at_rest(self.system, self.t, s.rest, self.square, s.drag)
         u = undisplaced(self.system, s.multipliers)
         inverse = problem.inverse(u)
         residual = problem.residual(u) - kept
         # Constraints, too, are approached the more slowly the larger the drag.
         part = jnp.where(jnp.arange(u.size) < count, 1, 1 / (1 + s.drag))
         du = -inverse.solve(part * residual)
-        q, multipliers = self._moved(s.q, s.multipliers, du)
-        there, u1 = at_rest(self.system, self.t, q, self.square, s.drag), undisplaced(self.system, multipliers)
-        foretold = (1 - part) * residual - self._forces(s.drag * self.system.momentum(s.q, du[:count]))
+        rest, multipliers = self._moved(s.rest, s.multipliers, du)
+        there, u1 = at_rest(self.system, self.t, rest, self.square, s.drag), undisplaced(self.system, multipliers)
+        foretold = (1 - part) * residual - self._forces(s.drag * self.system.momentum(s.rest.q, du[:count]))
         correction = -there.inverse(u1).solve(there.residual(u1) - kept - foretold)
-        length, missed = (self._length(s.q, x[:count]) for x in (du, correction))
+        length, missed = (self._length(s.rest.q, x[:count]) for x in (du, correction))
         return _Step(
-            *self._moved(q, multipliers, correction),
+            *self._moved(rest, multipliers, correction),
             drift=du[:count],
             change=problem.error(u, du),
             missed=jnp.where(missed > 0, missed / length, 0),
@@ -204,15 +205,17 @@ class _Search:
         """Where the search has ended, and whether displacements from there are resisted: a little more, or less, of
         drag than none must make no difference."""
         u = undisplaced(self.system, s.multipliers)
-        most, least = (at_rest(self.system, self.t, s.q, self.square, sign * self.least).inverse(u) for sign in (1, -1))
+        most, least = (
+            at_rest(self.system, self.t, s.rest, self.square, sign * self.least).inverse(u) for sign in (1, -1)
+        )
         unresisted = self._unresisted(least)
         free = (s.code == Status.ok.value) & (unresisted != self._unresisted(most))
-        soft = most.solve(self._forces(self.system.momentum(s.q, probe)))[: probe.size]
+        soft = most.solve(self._forces(self.system.momentum(s.rest.q, probe)))[: probe.size]
         code = jnp.where(s.code == _GOING, Status.newton_failed.value, s.code)
         code = jnp.where(free, Status.singular.value, code)
         drift = jnp.where(free, soft, s.drift)
         stable = (code == Status.ok.value) & (unresisted == 0)
-        return FoundEquilibrium(s.q, s.multipliers, self.square, s.iterations, code, stable, drift)
+        return FoundEquilibrium(s.rest, s.multipliers, self.square, s.iterations, code, stable, drift)
 
     def _unresisted(self, inverse: FactorizedMatrix) -> Any:
         """How many independent displacements are not resisted: how many more of the matrix's eigenvalues are negative
@@ -234,9 +237,9 @@ class _Search:
                 total += jnp.where(on, group.count * coupling.equations, 0)
         return total
 
-    def _moved(self, q: Any, multipliers: Any, du: Any) -> tuple[Any, Any]:
+    def _moved(self, rest: Rest, multipliers: Any, du: Any) -> tuple[Any, Any]:
         x, change = jnp.split(du, [du.size - multipliers.size])
-        return self.system.retract(q, self.square * x), multipliers + change
+        return rest.displaced(self.system, self.square * x), multipliers + change
 
     def _length(self, q: Any, x: Any) -> Any:
         return jnp.sqrt(jnp.sum(x * self.system.momentum(q, x)))

@@ -14,7 +14,7 @@ from ..core.reprs import value
 from ..core.status import Status, words_of
 from ..core.types import Params
 from ..dynamics.implicit_equations import residual_of
-from ..dynamics.outputs import Outputs
+from ..dynamics.outputs import Outputs, multiplier_outputs
 from ..dynamics.projection import meets
 from ..linalg.constrained_eigen import RANK
 from ..linalg.implicit import implicit
@@ -23,7 +23,7 @@ from ..simulation.solution import farthest_off
 from ..system.structure import Structure
 from ..system.system import System
 from .equilibrium_search import FoundEquilibrium, come_to_rest
-from .static_equations import at_rest, undisplaced
+from .static_equations import Rest, at_rest, undisplaced
 
 _MET = 1e-6
 """Largest violation of constraints, as a share of the system's extent."""
@@ -32,15 +32,16 @@ _MET = 1e-6
 class Equilibrium(eqx.Module):
     """A system at rest.
 
-    `q`, NaN where no equilibrium was found; `multipliers` by name of constraint; `status`, "ok" or the reason;
-    `stable`: whether all small displacements are resisted; `iterations`; `equilibrium["tip"]` and
-    `equilibrium["spring.force"]`: sensors and output variables, with velocities and accelerations zero. In a batch made
-    by `vmap` all of them have its axis in front.
+    `q`, NaN where no equilibrium was found, and `v`, zero but for first-order states; `multipliers` by name of
+    constraint; `status`, "ok" or the reason; `stable`: whether all small displacements are resisted; `iterations`;
+    `equilibrium["tip"]` and `equilibrium["spring.force"]`: sensors and output variables, with velocities and
+    accelerations zero. In a batch made by `vmap` all of them have its axis in front.
     """
 
     system: System
     t: Any
     q: Any
+    v: Any
     reactions: dict[int, Any]
     stable: Any
     drift: Any
@@ -54,8 +55,7 @@ class Equilibrium(eqx.Module):
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
-        return {name: self[f"{name}.force"] for name in names}
+        return {name: self[output] for name, output in multiplier_outputs(self.system).items()}
 
     def __repr__(self) -> str:
         status, *others = (value(x) for x in (self.status, self.stable, self.iterations, self.q))
@@ -69,8 +69,7 @@ class Equilibrium(eqx.Module):
 
     def outputs(self) -> Outputs:
         """All named outputs, of a single equilibrium."""
-        rest = jnp.zeros(self.system.structure.velocity_count, self.q.dtype)
-        return Outputs(self.system, self.t, self.q, rest, accelerations=(rest, self.reactions))
+        return Outputs(self.system, self.t, self.q, self.v, accelerations=(0 * self.v, self.reactions))
 
 
 @eqx.filter_jit
@@ -116,30 +115,30 @@ def _still(tree: Any) -> Any:
 @eqx.filter_jit
 def _searched(system: System, values: dict[ParameterPath, Any], t: Any, load_steps: Any) -> FoundEquilibrium:
     system = system.with_values(values)
-    return come_to_rest(system, t, system.initial_state()[0], load_steps)
+    return come_to_rest(system, t, Rest.of(system, *system.initial_state()), load_steps)
 
 
 @eqx.filter_jit
 def _equilibrium(system: System, values: dict[ParameterPath, Any], t: Any, found: FoundEquilibrium) -> Equilibrium:
     system = system.with_values(values)
     count = system.structure.velocity_count
-    problem = at_rest(system, t, found.q, found.square)
+    problem = at_rest(system, t, found.rest, found.square)
     u = undisplaced(system, found.multipliers)
     u = implicit(residual_of, u, problem.inverse(u), problem)
     # Of constraints that repeat each other the search finds the middle, also where they contradict each other.
     held = lax.stop_gradient(system)
-    near = meets(held, t, found.q, jnp.zeros(count, found.q.dtype), _MET * held.extent(found.q), jnp.inf)
+    near = meets(held, t, found.rest.q, 0 * found.rest.v, _MET * held.extent(found.rest.q), jnp.inf)
     code = jnp.where((found.code == Status.ok.value) & ~near, Status.contradictory.value, found.code)
     # A product, so that the derivative is not a number either.
     u = u * jnp.where(code == Status.ok.value, 1, jnp.nan)
-    q = system.retract(found.q, found.square * u[:count])
+    rest = found.rest.displaced(system, found.square * u[:count])
     if problem.layout.regularization is not None:
         # Of all multipliers with the same forces the smallest.
-        levels = system.constraint_levels(t, q, jnp.zeros(count, q.dtype))
+        levels = system.constraint_levels(t, rest.q, rest.v)
         jacobian = jnp.concatenate([level.jacobian for level in levels.values()])
         u = jnp.concatenate([u[:count], jnp.linalg.pinv(jacobian.T, rtol=RANK) @ (jacobian.T @ u[count:])])
     reactions = {number: problem.multipliers(u, number) for number in problem.layout.multipliers}
-    return Equilibrium(system, t, q, reactions, found.stable, found.drift, found.iterations, code)
+    return Equilibrium(system, t, rest.q, rest.v, reactions, found.stable, found.drift, found.iterations, code)
 
 
 def _refuse_velocity_constraints(structure: Structure) -> None:

@@ -39,7 +39,7 @@ def body_nodes(structure: Structure) -> tuple[list[int], dict[int, int]]:
     for number, group in enumerate(structure.bodies):
         if group.moves:
             first[number] = len(sizes)
-            sizes += [group.kind.velocities] * group.count
+            sizes += [group.velocities_each] * group.count
     return sizes, first
 
 

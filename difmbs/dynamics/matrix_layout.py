@@ -172,7 +172,7 @@ class _LayoutBuilder:
         """Node of each unknown, and its row there."""
         for number, first in self.first.items():
             bodies = structure.bodies[number]
-            self._place(first + np.arange(bodies.count), bodies.kind.velocities)
+            self._place(first + np.arange(bodies.count), bodies.velocities_each)
         self.shares: list[Share] = []
         self.before: dict[int, set[int]] = {}
         self.regularized: list[tuple[np.ndarray, np.ndarray]] = []

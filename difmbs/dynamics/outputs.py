@@ -117,6 +117,9 @@ class Outputs(Mapping[str, Any]):
             raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
         (part,) = element.parts
         kind = self.system.structure.bodies[part.group].kind
+        if not (kind.in_space or BODY_OUTPUTS[variable].of_coordinates):
+            known = variables(self.system, name)
+            raise ParameterError(f"'{name}' has no output '{variable}'. {did_you_mean(variable, known)}")
         point = jnp.zeros((element.count, 3), self.q.dtype) if kind.extended else None
         values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
         return values[0] if element.single else values
@@ -161,8 +164,13 @@ def variables(system: System, name: str) -> list[str]:
         return []
     part = element.parts[0]
     if element.kind == "bodies":
-        turns = system.structure.bodies[part.group].kind.rotates
-        return [variable for variable, sensor in BODY_OUTPUTS.items() if turns or not sensor.turning]
+        kind = system.structure.bodies[part.group].kind
+        # Bodies in space are known by where they are.
+        return [
+            variable
+            for variable, sensor in BODY_OUTPUTS.items()
+            if sensor.of_coordinates != kind.in_space and (kind.rotates or not sensor.turning)
+        ]
 
     def outputs(t: Time, q: Coordinates, v: Velocities) -> dict[str, Any]:
         world = system.world(q, v)
@@ -173,6 +181,16 @@ def variables(system: System, name: str) -> list[str]:
 
     q, v = jax.eval_shape(system.initial_state)
     return list(jax.eval_shape(outputs, jax.ShapeDtypeStruct((), q.dtype), q, v))
+
+
+def multiplier_outputs(system: System) -> dict[str, str]:
+    """For each constraint by name, the output that has its multipliers."""
+    structure, found = system.structure, {}
+    for name, element in structure.elements.items():
+        if element.kind == "constraints":
+            law = structure.constraints[element.parts[0].group].stack.structure["element"]
+            found[name] = f"{name}.{law.multipliers}"
+    return found
 
 
 def is_single(system: System, name: str) -> bool:

@@ -1,7 +1,8 @@
 """What bodies and connectors have in common."""
 
 import inspect
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 
@@ -11,6 +12,10 @@ from ..core.reprs import of_fields
 
 class AbstractElement(eqx.Module):
     """A part of a model; its fields are its parameters."""
+
+    arguments: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What functions of one's own in its fields are given, by the names that formulas have for it. Those in the place
+    of a number that may depend on time are given t."""
 
     def __new__(cls, *_: Any, **given: Any) -> "AbstractElement":
         # Python's own refusal does not say what the arguments are.

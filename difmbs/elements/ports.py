@@ -8,6 +8,7 @@ Each port is a triple of configuration, flow and effort whose product effort * f
 | `Frame`      | `Pose`: p, rotation R         | `Twist`: v, w   | `Wrench`: f, m  |
 | `Planar`     | `PlanarPose`: p, angle, arm   | `PlanarTwist`   | `PlanarWrench`  |
 | `Coordinates`| coordinate vector x           | x_t             | generalized f   |
+| `States`     | nothing                       | states z        | their rate z_t  |
 
 All vectors are in the world frame. Flow is linear in the velocity coordinates, so the generalized force that belongs
 to an effort is the transpose of the flow map applied to it: nobody writes a Jacobian by hand.
@@ -22,7 +23,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..core.types import Matrix3, Scalar, Vector, Vector2, Vector3
-from .rotations import AbstractRotation
+from .rotations import AbstractRotation, matrix_product, skew
 
 
 class BodyPose(NamedTuple):
@@ -33,8 +34,11 @@ class BodyPose(NamedTuple):
 
 
 class Pose(NamedTuple):
+    """`angle`: the one about z, full turns counted, of bodies that turn about no other axis; None in space."""
+
     p: Vector3
     R: Matrix3
+    angle: Scalar | None = None
 
 
 class Twist(NamedTuple):
@@ -115,16 +119,28 @@ class Frame(AbstractPort):
     turning: bool = eqx.field(default=True, static=True)
 
     def place(self, body: Any, marker: Marker, q: Vector) -> Any:
-        return Pose(body.point(q, marker.point), body.pose(q).rotation.matrix())
+        rotation = body.pose(q).rotation
+        return Pose(body.point(q, marker.point), rotation.matrix(), rotation.counted_angle())
 
     def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
         return Twist(Point().flow(body, marker, q, v), body.angular_velocity(q, v))
 
     def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
-        return _rate(self, body, marker, q, v)
+        return self._rate(body, q, self.flow(body, marker, q, v))
 
     def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
-        return _changes(self, body, marker, q, v, a)
+        # In closed form: derivatives of the rotation matrix would make programs half as large again.
+        w, rotation = body.angular_velocity(q, v), body.pose(q).rotation
+        turning = jax.jvp(body.angular_velocity, (q, v), (body.rate(q, v), a))[1]
+        change = Twist(body.point_acceleration(q, v, a, marker.point), turning)
+        twice = matrix_product(skew(w), matrix_product(skew(w), rotation.matrix()))
+        pose = self._rate(body, q, change)
+        return pose._replace(R=pose.R + twice), change
+
+    def _rate(self, body: Any, q: Vector, flow: Twist) -> Pose:
+        rotation = body.pose(q).rotation
+        about_z = None if rotation.counted_angle() is None else flow.w[2]
+        return Pose(flow.v, matrix_product(skew(flow.w), rotation.matrix()), about_z)
 
 
 class Planar(AbstractPort):
@@ -148,6 +164,25 @@ class Planar(AbstractPort):
 
     def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         return _changes(self, body, marker, q, v, a)
+
+
+class States(AbstractPort):
+    """First-order states: no configuration; their flow is the states themselves, the effort on them their rate."""
+
+    turning: bool = eqx.field(default=False, static=True)
+    of_coordinates: ClassVar[bool] = True
+
+    def place(self, body: Any, marker: Marker, q: Vector) -> Any:
+        return q
+
+    def flow(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
+        return v
+
+    def rate(self, body: Any, marker: Marker, q: Vector, v: Vector) -> Any:
+        return q
+
+    def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
+        return q, a
 
 
 class Coordinates(AbstractPort):

@@ -33,6 +33,7 @@ def _right(q: np.ndarray) -> np.ndarray:
     return np.array([[w, -x, -y, -z], [x, w, z, -y], [y, -z, w, x], [z, y, -x, w]])
 
 
+_SKEW = np.cross(np.eye(3)[:, None, :], np.eye(3)[None, :, :]).transpose(2, 1, 0)
 _LEFT, _UPPER, _LOWER = _linear(_left), _linear(lambda q: _left(q)[1:]), _linear(lambda q: _right(q)[1:])
 
 
@@ -75,6 +76,11 @@ def multiply(matrix: Matrix, vector: Vector) -> Vector:
     return jnp.sum(matrix * vector[None], axis=-1)
 
 
+def matrix_product(a: Matrix, b: Matrix) -> Matrix:
+    """a b as a sum of products."""
+    return jnp.sum(a[:, :, None] * b[None], axis=1)
+
+
 def solve3(matrix: Matrix3, b: Vector3) -> Vector3:
     """Solves a 3 x 3 system by Cramer's rule, without a call to LAPACK."""
     c0, c1, c2 = matrix[:, 0], matrix[:, 1], matrix[:, 2]
@@ -106,6 +112,70 @@ def quaternion_from_vector(phi: Vector3) -> Quaternion:
     return jnp.concatenate([cos_half[None], sinc_half * phi])
 
 
+def skew(w: Vector3) -> Matrix3:
+    """The matrix of w x."""
+    return jnp.sum(_SKEW.astype(w.dtype) * w[None, None], axis=-1)
+
+
+def rotation_matrix(phi: Vector3) -> Matrix3:
+    """The rotation by |phi| about phi."""
+    return SpatialRotation(quaternion_from_vector(phi)).matrix()
+
+
+def rotation_vector(matrix: Matrix3) -> Vector3:
+    """The rotation vector of a rotation matrix, not longer than pi; of half a turn one of the two."""
+    (a, b, c), (d, e, f), (g, h, i) = matrix
+    one = jnp.ones_like(a)
+    candidates = jnp.stack(
+        [
+            jnp.stack([one + a + e + i, h - f, c - g, d - b]),
+            jnp.stack([h - f, one + a - e - i, b + d, c + g]),
+            jnp.stack([c - g, b + d, one - a + e - i, f + h]),
+            jnp.stack([d - b, c + g, f + h, one - a - e + i]),
+        ]
+    )
+    # Of four multiples of the quaternion the one that is farthest from zero.
+    quaternion = candidates[jnp.argmax(jnp.diagonal(candidates))]
+    quaternion = length_and_direction(quaternion * jnp.where(quaternion[0] < 0, -1, 1))[1]
+    sine, axis = length_and_direction(quaternion[1:])
+    # 2 sin(phi / 2) is phi to rounding where sin(phi / 2) is so small that its direction gets lost.
+    small = sine < 1e-4
+    angle = 2 * jnp.arctan2(jnp.where(small, 1, sine), quaternion[0])
+    return jnp.where(small, (2 + sine**2 / 3) * quaternion[1:], angle * axis)
+
+
+def frame_along(axis: Vector3) -> Matrix3:
+    """A right-handed frame whose z is the axis: the world's for z, and varying smoothly but where the axis crosses the
+    x-y plane (Duff et al. 2017)."""
+    x, y, z = length_and_direction(axis)[1]
+    sign = jnp.where(z < 0, -1, 1).astype(z.dtype)
+    a = -1 / (sign + z)
+    b = x * y * a
+    first = jnp.stack([1 + sign * x * x * a, sign * b, -sign * x])
+    return jnp.stack([first, jnp.stack([b, sign + y * y * a, -y]), jnp.stack([x, y, z])], axis=-1)
+
+
+def tait_bryan_matrix(angles: Vector3) -> Matrix3:
+    """Rotations about x, then about the turned y, then about the z that was turned by both."""
+    (cx, cy, cz), (sx, sy, sz) = jnp.cos(angles), jnp.sin(angles)
+    return jnp.stack(
+        [
+            jnp.stack([cy * cz, -cy * sz, sy]),
+            jnp.stack([cx * sz + sx * sy * cz, cx * cz - sx * sy * sz, -sx * cy]),
+            jnp.stack([sx * sz - cx * sy * cz, sx * cz + cx * sy * sz, cx * cy]),
+        ]
+    )
+
+
+def tait_bryan_angles(matrix: Matrix3) -> Vector3:
+    """The inverse of `tait_bryan_matrix`, with the second angle between -pi/2 and pi/2; singular at these ends."""
+    side, _ = length_and_direction(matrix[0, :2])
+    locked = side < 1e-12
+    about_x = jnp.arctan2(jnp.where(locked, 0, -matrix[1, 2]), jnp.where(locked, 1, matrix[2, 2]))
+    about_z = jnp.arctan2(jnp.where(locked, matrix[1, 0], -matrix[0, 1]), jnp.where(locked, matrix[1, 1], matrix[0, 0]))
+    return jnp.stack([about_x, jnp.arctan2(matrix[0, 2], side), about_z])
+
+
 class AbstractRotation(eqx.Module):
     """Turns body-fixed vectors into world vectors."""
 
@@ -123,6 +193,10 @@ class AbstractRotation(eqx.Module):
     def reading(self) -> Scalar | Matrix3:
         """What a user wants to see: the angle in the plane, the matrix in space."""
         return self.matrix()
+
+    def counted_angle(self) -> Scalar | None:
+        """The angle about z of what turns about no other axis, full turns counted; None of what turns in space."""
+        return self.angle()
 
     @abc.abstractmethod
     def matrix(self) -> Matrix3: ...
@@ -188,6 +262,9 @@ class SpatialRotation(AbstractRotation):
         q = self.quaternion
         upper, lower = _times(_UPPER, q), _times(_LOWER, q)
         return jnp.sum(upper[:, None] * lower[None], axis=-1) / jnp.sum(q * q)
+
+    def counted_angle(self) -> Scalar | None:
+        return None
 
     def inverse(self) -> "SpatialRotation":
         return SpatialRotation(self.quaternion * jnp.array([1, -1, -1, -1], self.quaternion.dtype))

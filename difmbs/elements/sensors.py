@@ -4,6 +4,8 @@ import abc
 import dataclasses
 from typing import Any, ClassVar
 
+import jax
+
 from ..core.types import Vector
 from .ports import Marker
 
@@ -17,6 +19,7 @@ class AbstractSensor(abc.ABC):
     """"" where it depends on the body."""
     needs_acceleration: ClassVar[bool] = False
     turning: ClassVar[bool] = False
+    of_coordinates: ClassVar[bool] = False
 
     @staticmethod
     @abc.abstractmethod
@@ -76,6 +79,40 @@ class AngularVelocity(AbstractSensor):
         return body.angular_velocity(q, v)
 
 
+class CoordinateVector(AbstractSensor):
+    """All coordinates of a body."""
+
+    unit: ClassVar[str] = ""
+    of_coordinates: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
+        return q
+
+
+class CoordinateRates(AbstractSensor):
+    """The rates of all coordinates of a body."""
+
+    unit: ClassVar[str] = ""
+    of_coordinates: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
+        return body.rate(q, v)
+
+
+class CoordinateAccelerations(AbstractSensor):
+    """The rates of change of the coordinates' rates."""
+
+    unit: ClassVar[str] = ""
+    of_coordinates: ClassVar[bool] = True
+    needs_acceleration: ClassVar[bool] = True
+
+    @staticmethod
+    def read(body: Any, marker: Marker, q: Vector, v: Vector, acceleration: Vector | None) -> Any:
+        return jax.jvp(body.rate, (q, v), (body.rate(q, v), acceleration))[1]
+
+
 @dataclasses.dataclass(frozen=True)
 class Output:
     """An output variable of an element under another name."""
@@ -90,4 +127,7 @@ BODY_OUTPUTS: dict[str, type[AbstractSensor]] = {
     "acceleration": Acceleration,
     "rotation": Rotation,
     "angular_velocity": AngularVelocity,
+    "coordinates": CoordinateVector,
+    "coordinates_t": CoordinateRates,
+    "coordinates_tt": CoordinateAccelerations,
 }

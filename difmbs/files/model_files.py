@@ -14,6 +14,7 @@ from ..core.parameters import show
 from ..elements.bodies.body import AbstractBody
 from ..elements.event import Event
 from ..elements.sensors import BODY_OUTPUTS, Output
+from ..modelling.derived import DerivedFormulas
 from ..modelling.markers import GROUND
 from ..modelling.model import Model
 from ..system.system import System
@@ -87,7 +88,9 @@ def save(
 
 def read_model(path: str | os.PathLike[str], *, allow_outside: bool = False) -> ModelFile:
     """The model that a file describes, and how it is to be simulated; `allow_outside` as in `load`."""
-    document = read_document(path, "model", ["gravity", "redundant", *KINDS, "sensor", "simulation"])
+    document = read_document(
+        path, "model", ["gravity", "redundant", *KINDS, "sensor", "model_parameter", "derived", "simulation"]
+    )
     content = document.content
     redundant = content.get("redundant", "warn")
     if redundant not in _REDUNDANT:
@@ -101,6 +104,14 @@ def read_model(path: str | os.PathLike[str], *, allow_outside: bool = False) -> 
         with said_of_item(document, key, i, table):
             _add(model, KINDS[key], table, document.path, allow_outside)
             items[table["name"]] = key, i
+    for i, table in enumerate(document.tables("model_parameter")):
+        with said_of_item(document, "model_parameter", i, table):
+            _check_keys(table, ("name", "value"), ("unit", "range"))
+            model.parameter(**table)
+    for i, table in enumerate(document.tables("derived")):
+        with said_of_item(document, "derived", i, table):
+            _check_keys(table, ("name", "value"))
+            model.derive(table["name"], table["value"])
     for i, table in enumerate(document.tables("sensor")):
         with said_of_item(document, "sensor", i, table):
             _sense(model, table)
@@ -121,6 +132,15 @@ def model_text(model: Model, simulation: SimulationSettings | None = None, redun
     for name, added in contents.elements.items():
         if name != GROUND:
             parts.append(_element_text(added, counts))
+    for path, (value, spec) in contents.numbers.items():
+        unit = {} if spec.unit == "-" else {"unit": spec.unit}
+        table = {"name": ".".join(path), "value": numbers(value), **unit}
+        parts.append("[[model_parameter]]\n" + format_table(table | ({"range": spec.range} if spec.range else {})))
+    for path, rule in contents.derived.items():
+        name = ".".join(path)
+        if not isinstance(rule, DerivedFormulas):
+            raise FileError(f"'{name}' follows from a function, which a file cannot hold; formulas it can.")
+        parts.append("[[derived]]\n" + format_table({"name": name, "value": rule.texts}))
     for name, quantity in contents.sensors.items():
         parts.append("[[sensor]]\n" + format_table({"name": name} | _sensor_table(name, quantity, counts)))
     if simulation is not None:
@@ -140,23 +160,28 @@ def _add(model: Model, kind: type, table: Mapping[str, Any], path: str, allow_ou
     else:
         between, on = table.get("between"), table.get("on")
         if between is not None and not isinstance(between, list):
-            raise ModelError(f"between must be a list of two markers, got {show(between)}.")
+            raise ModelError(f"between must be a list of markers, got {show(between)}.")
         model.add(
             name,
             element,
             between=None if between is None else [markers_from(side, model) for side in between],
             on=None if on is None else markers_from(on, model),
             active=table.get("active", True),
+            **{key: table[key] for key in element.initial if key in table},
         )
 
 
-def _sense(model: Model, table: Mapping[str, Any]) -> None:
+def _check_keys(table: Mapping[str, Any], needed: tuple[str, ...], others: tuple[str, ...] = ()) -> None:
     for key in table:
-        if key not in ("name", "of", "quantity"):
-            raise ModelError(f"there is no {show(key)}. {did_you_mean(key, ('name', 'of', 'quantity'))}")
-    for key in ("name", "of", "quantity"):
+        if key not in (*needed, *others):
+            raise ModelError(f"there is no {show(key)}. {did_you_mean(key, (*needed, *others))}")
+    for key in needed:
         if key not in table:
             raise ModelError(f"{key} is missing.")
+
+
+def _sense(model: Model, table: Mapping[str, Any]) -> None:
+    _check_keys(table, ("name", "of", "quantity"))
     name, of, quantity = (table[key] for key in ("name", "of", "quantity"))
     if not isinstance(quantity, str):
         raise ModelError(f"quantity must be a word, got {show(quantity)}.")
@@ -180,10 +205,10 @@ def _element_text(added: Any, counts: Mapping[str, int]) -> str:
         if added.places:
             sides = [[marker_table(place, counts[place.body]) for place in side] for side in added.places]
             markers = [side[0] if len(side) == 1 else side for side in sides]
-            table |= {"between": markers} if len(markers) == 2 else {"on": markers[0]}
+            table |= {"on": markers[0]} if len(markers) == 1 else {"between": markers}
         table |= table_of(added.element)
         for key, value in added.initial.items():
-            if not same(value, np.zeros(added.element.initial[key].shape)):
+            if not same(value, np.zeros([n or 0 for n in added.element.initial[key].shape or ()])):
                 table[key] = numbers(value)
     except FileError as error:
         raise FileError(f"'{name}': {error}") from None

@@ -1,7 +1,8 @@
 """From elements by name to groups: what is alike is stacked, what is wiring becomes indices."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,12 +14,22 @@ from ..core.errors import ModelError, ParameterError
 from ..core.parameters import ParameterPath, Spec, key_name, show_error, specs_of
 from ..dynamics.constraint_analysis import couple
 from ..elements.bodies.body import AbstractBody
+from ..elements.bodies.state_vector import StateVector
 from ..elements.connectors.connector import AbstractConnector, AbstractConstraint, AbstractField
 from ..elements.event import Event
+from ..elements.ports import States
 from ..jaxtools.compile_messages import called
 from ..linalg.index import Index
-from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, GroupMarker, SensorGroup, Stack
-from ..system.structure import KINDS, InstanceRange, NamedElement, ParameterLocation, StoredRows, Structure
+from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, GroupMarker, NumberGroup, SensorGroup, Stack
+from ..system.structure import (
+    KINDS,
+    DerivedParameter,
+    InstanceRange,
+    NamedElement,
+    ParameterLocation,
+    StoredRows,
+    Structure,
+)
 from ..system.system import System
 from .markers import MarkerRef, of_instances
 from .planar_checks import check_planes
@@ -44,6 +55,8 @@ class ModelContents:
     elements: Mapping[str, AddedElement]
     sensors: Mapping[str, Any]
     gravity: Any
+    numbers: Mapping[ParameterPath, tuple[Any, Spec]] = dataclasses.field(default_factory=dict)
+    derived: Mapping[ParameterPath, Callable[[Mapping[str, Any]], Any]] = dataclasses.field(default_factory=dict)
 
 
 def assemble(contents: ModelContents, redundant: str) -> System:
@@ -54,19 +67,19 @@ def assemble(contents: ModelContents, redundant: str) -> System:
     for added in contents.elements.values():
         if added.places and not isinstance(added.element, AbstractField):
             check_planes(system, added.name, added.element, of_instances(added.places, lambda place: place.body))
-        if added.places and added.active:
+        if isinstance(added.element, AbstractConnector) and added.active:
             _try_out(system, added)
     return couple(system, redundant)
 
 
 def preliminary(contents: ModelContents) -> System:
-    """The system without its sensors and without any check, in which constraints have no equations yet."""
-    return _build(_all_measured(dataclasses.replace(contents, sensors={})))
+    """The system without any check, in which constraints have no equations yet."""
+    return _build(_all_measured(contents))
 
 
 def _all_measured(contents: ModelContents) -> ModelContents:
     """The contents with parameters that are to be measured read off the initial state."""
-    connectors = [added for added in contents.elements.values() if added.places]
+    connectors = [added for added in contents.elements.values() if isinstance(added.element, AbstractConnector)]
     if not any(getattr(added.element, field) is None for added in connectors for field in added.element.measured):
         return contents
     system = _build(dataclasses.replace(contents, sensors={}))
@@ -143,14 +156,17 @@ def _build(contents: ModelContents) -> System:
     for added in elements:
         if isinstance(added.element, AbstractField):
             builder.add_field(added)
-        elif added.places:
+        elif isinstance(added.element, AbstractConnector):
             builder.add_connector(added)
     for name, quantity in contents.sensors.items():
         builder.add_sensor(name, quantity)
     for added in events:
         builder.add_event(added)
+    for path, (value, spec) in contents.numbers.items():
+        builder.add_number(path, value, spec)
     starts = {added.name: added.active for added in elements}
-    return builder.finish(contents.gravity, tuple(starts[name] for name in switched))
+    derived = tuple(DerivedParameter(path, function) for path, function in contents.derived.items())
+    return builder.finish(contents.gravity, tuple(starts[name] for name in switched), derived)
 
 
 class _SystemBuilder:
@@ -177,7 +193,7 @@ class _SystemBuilder:
         parts: list[InstanceRange] = []
         done, passed = 0, [0] * len(points)
         for segment in _segments(added):
-            positions = done + np.arange(len(segment[0]))
+            positions = done + np.arange(len(segment[0]) if segment else added.count)
             tree, elsewhere = {"element": law}, {}
             for i, (place, leaf) in enumerate(zip(segment, points, strict=True)):
                 if place.points is not None and leaf is not None:
@@ -185,10 +201,22 @@ class _SystemBuilder:
                     elsewhere[leaf.name] = passed[i] + np.arange(len(place))
                     passed[i] += len(place)
             slots = tuple(self._slot(p, port) for p, port in zip(segment, added.element.ports, strict=True))
-            part = self._add(kind, tree, (slots, *self._switch(added)), positions, elsewhere, self._rows(segment))
+            rows = self._rows(segment)
+            if added.element.initial:
+                held = self._states(added, positions)
+                slots = (*slots, GroupMarker(held.group, Index([]), States(), None))
+                rows.append(held.instances.rows)
+            part = self._add(kind, tree, (slots, *self._switch(added)), positions, elsewhere, rows)
             parts.append(part)
             done += len(positions)
         self.elements[added.name] = NamedElement(kind, added.single, added.count, _merged(parts))
+
+    def _states(self, added: AddedElement, positions: np.ndarray) -> InstanceRange:
+        """Where the states of some instances of a law are."""
+        initial = _described(added.name, added.initial, dict(added.element.initial))
+        count = sum(math.prod(leaf.instance_shape) for leaf in initial.values())
+        tree = {"element": StateVector(count), "initial": initial}
+        return self._add("bodies", tree, StateVector, positions)
 
     def add_field(self, added: AddedElement) -> None:
         """A field is a group of its own, with one slot for each run of markers of one kind."""
@@ -206,6 +234,9 @@ class _SystemBuilder:
         switches = tuple((self.switches[name], on) for name, on in added.element.switch)
         part = self._add("events", tree, (added.name, switches), np.arange(1))
         self.elements[added.name] = NamedElement("events", True, 1, (part,))
+
+    def add_number(self, path: ParameterPath, value: Any, spec: Spec) -> None:
+        self._add("numbers", {"value": _Leaf(path, value, True, spec)}, path, np.arange(1))
 
     def _switch(self, added: AddedElement) -> tuple[bool, int | None]:
         """Whether the connector is ever active, and the number of its switch."""
@@ -266,7 +297,7 @@ class _SystemBuilder:
             for ((slots, active, switch, *_), *_), group in self.groups[kind].items()
         )
 
-    def finish(self, gravity: Any, switches: tuple[bool, ...]) -> System:
+    def finish(self, gravity: Any, switches: tuple[bool, ...], derived: tuple[DerivedParameter, ...]) -> System:
         groups = [group for kind in KINDS for group in self.groups[kind].values()]
         numbers = {id(group): n for n, group in enumerate(groups)}
         homes = {
@@ -290,10 +321,12 @@ class _SystemBuilder:
                 for ((slots, sensor, _, single), *_), g in self.groups["sensors"].items()
             ),
             tuple(EventGroup(g.stack(), name, switched) for ((name, switched), *_), g in self.groups["events"].items()),
+            tuple(NumberGroup(g.stack()) for g in self.groups["numbers"].values()),
             self.elements,
             homes,
             self.readings,
             switches,
+            derived,
         )
         stacks = tuple(tuple(_device_array(column) for column in group.columns) for group in groups)
         system = System(_device_array([gravity[None]]), stacks, structure)
@@ -304,9 +337,11 @@ class _SystemBuilder:
 def _body_groups(groups: dict[Any, _GrowingGroup]) -> Iterator[BodyGroup]:
     first_q = first_v = 0
     for (kind, *_), group in groups.items():
-        yield BodyGroup(group.stack(), kind, group.count, first_q, first_v)
-        first_q += group.count * kind.coordinates
-        first_v += group.count * kind.velocities
+        element = group.structure["element"]
+        sizes = element.coordinates, element.velocities
+        yield BodyGroup(group.stack(), kind, *sizes, group.count, first_q, first_v)
+        first_q += group.count * sizes[0]
+        first_v += group.count * sizes[1]
 
 
 def _together(parts: list[_Kept]) -> Iterator[_Kept]:
@@ -370,6 +405,9 @@ def _segments(added: AddedElement) -> Iterator[tuple[MarkerRef, ...]]:
         for side in added.places
     ]
     ends = [np.cumsum([len(place) for place in side]) for side in sides]
+    if not ends:
+        yield ()
+        return
     start = 0
     for stop in sorted(set(np.concatenate(ends).tolist())):
         segment = []

@@ -14,9 +14,11 @@ from ..core.parameters import Spec, flatten, show, specs_of
 from ..dynamics.outputs import variables
 from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractField
+from ..elements.expression import Expression
 from ..elements.piecewise import Piecewise
 from ..elements.sensors import Output
 from .assembly import AddedElement, ModelContents, preliminary
+from .derived import DerivedFormulas
 from .markers import GROUND, MarkerRef
 
 _MOST_ROWS = 60
@@ -56,11 +58,21 @@ def describe(contents: ModelContents, names: tuple[str, ...]) -> Description:
     elements = [(r.name, _kind(r), "; ".join(map(_side, r.places))) for r in chosen]
     elements += [(name, *_sensor(quantity)) for name, quantity in read.items()]
     field = [] if names else [("gravity.acceleration", _value(contents.gravity, Spec((3,))), "m/s^2")]
-    parameters = [row for added in chosen for row in _parameters(added)]
+    parameters = [] if names else [(".".join(p), _value(x, s), _unit(s)) for p, (x, s) in contents.numbers.items()]
+    follows = {".".join(path): rule for path, rule in contents.derived.items()}
+    parameters += [_said(row, follows) for added in chosen for row in _parameters(added)]
     parameters += [row for name, quantity in read.items() for row in _of_sensor(name, quantity)]
     found = _variables(contents, [added.name for added in chosen])
     outputs = [f"{r.name}.{variable}" for r in chosen for variable in found.get(r.name, ())]
     return Description(tuple(elements), (*field, *parameters), (*read, *outputs))
+
+
+def _said(row: Row, follows: Mapping[str, Any]) -> Row:
+    name, _, unit = row
+    if name not in follows:
+        return row
+    rule = follows[name]
+    return name, f"{rule.texts}" if isinstance(rule, DerivedFormulas) else "a function of others", unit
 
 
 def _kind(added: AddedElement) -> str:
@@ -76,6 +88,8 @@ def _kind(added: AddedElement) -> str:
 
 
 def _name(value: Any) -> str:
+    if isinstance(value, Expression):
+        return show(value.text)
     return getattr(value, "__name__", type(value).__name__) if callable(value) else show(value)
 
 
@@ -180,7 +194,7 @@ def _variables(contents: ModelContents, names: list[str]) -> dict[str, list[str]
         return {}
     try:
         with jax.ensure_compile_time_eval():
-            system = preliminary(contents)
+            system = preliminary(dataclasses.replace(contents, sensors={}))
     except (ModelError, ParameterError):
         return {}
     found = {}

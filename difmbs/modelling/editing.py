@@ -108,8 +108,9 @@ def _connector(model: Any, old: AddedElement, law: AbstractConnector, initial: d
     sides = [list(side) for side in old.places]
     if len(law.ports) != len(sides):
         raise ModelError(f"'{old.name}' has {len(sides)} markers, and a {type(law).__name__} {len(law.ports)}.")
-    between, on = (sides, None) if len(sides) == 2 else (None, sides[0])
-    return model._added(old.name, law, initial, between, on, old.active)
+    between, on = (None, sides[0]) if len(sides) == 1 else (sides or None, None)
+    kept = {key: old.initial[key] for key, spec in law.initial.items() if old.element.initial.get(key) == spec}
+    return model._added(old.name, law, initial, between, on, old.active, kept)
 
 
 def _attach_again(model: Any, name: str) -> None:

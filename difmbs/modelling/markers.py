@@ -53,8 +53,12 @@ class BodyHandle:
 
     model: int
     name: str
-    kind: type[AbstractBody]
+    element: AbstractBody
     rows: np.ndarray
+
+    @property
+    def kind(self) -> type[AbstractBody]:
+        return type(self.element)
 
     def __repr__(self) -> str:
         return f"BodyHandle({self.name!r}, {self.kind.__name__}{_instances(self.rows)})"
@@ -91,7 +95,7 @@ class BodyHandle:
 
     def coordinate(self, i: int) -> MarkerRef:
         """The i-th coordinate, reference plus displacement."""
-        count = self.kind.coordinates
+        count = self.element.coordinates
         try:
             number = -1 if isinstance(i, (bool, np.bool_)) else operator.index(i)
         except TypeError:
@@ -145,12 +149,18 @@ def _place(where: str, what: Any, of_coordinates: bool) -> MarkerRef:
     return what
 
 
-def fitted(where: str, place: MarkerRef, kind: type[AbstractBody]) -> MarkerRef:
+def fitted(where: str, place: MarkerRef, body: AbstractBody) -> MarkerRef:
     """The place on a body that may have become one of another class."""
-    if place.coordinate is not None and place.coordinate >= kind.coordinates:
+    kind = type(body)
+    if place.coordinate is not None and place.coordinate >= body.coordinates:
         raise ModelError(
             f"'{where}' is on coordinate {place.coordinate} of '{place.body}', but a {kind.__name__} has only "
-            f"{kind.coordinates}."
+            f"{body.coordinates}."
+        )
+    if not place.of_coordinates and not kind.in_space:
+        raise ModelError(
+            f"'{where}' is at a point of '{place.body}', but a {kind.__name__} has none. Attach to "
+            "body.coordinate(i) or body.coordinates."
         )
     if place.of_coordinates or kind.extended == (place.points is not None):
         return place

@@ -14,7 +14,17 @@ import jax
 import numpy as np
 
 from ..core.errors import ModelError, ParameterError, did_you_mean
-from ..core.parameters import Spec, as_array, check_value, is_numbers, show, show_error, specs_of, warn_if_negative
+from ..core.parameters import (
+    ParameterPath,
+    Spec,
+    as_array,
+    check_value,
+    is_numbers,
+    show,
+    show_error,
+    specs_of,
+    warn_if_negative,
+)
 from ..core.reprs import listed
 from ..core.types import Numbers, Params
 from ..dynamics.outputs import Outputs
@@ -32,8 +42,10 @@ from ..elements.sensors import AbstractSensor, Output
 from ..system.system import System
 from .assembly import AddedElement, ModelContents, assemble
 from .attitude import CALLED_OTHERWISE, rotation_vector
+from .derived import checked_number, checked_rule, path_of, resolved
 from .description import Description, describe
 from .editing import remove, replace
+from .formulas import with_formulas
 from .markers import GROUND, BodyHandle, MarkerRef, fitted, of_instances, places
 from .replaced_numbers import with_values
 
@@ -58,6 +70,8 @@ class Model:
         self._number = next(_NUMBERS)
         self._elements: dict[str, AddedElement] = {}
         self._sensors: dict[str, Any] = {}
+        self._parameters: dict[ParameterPath, tuple[Any, Spec]] = {}
+        self._derived: dict[ParameterPath, Callable[[Mapping[str, Any]], Any]] = {}
         self._elements[GROUND] = AddedElement(GROUND, Ground(), {}, (), 1, True, True)
 
     def __repr__(self) -> str:
@@ -81,7 +95,7 @@ class Model:
         if not isinstance(name, str) or name not in bodies:
             raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
         added = bodies[name]
-        return BodyHandle(self._number, name, type(added.element), np.arange(added.count))
+        return BodyHandle(self._number, name, added.element, np.arange(added.count))
 
     def add(
         self, name: str, element: Any, between: Any = None, on: Any = None, *, active: bool = True, **initial: Any
@@ -113,7 +127,9 @@ class Model:
 
     def contents(self) -> ModelContents:
         """All that was added, as it was checked: for what writes or draws models."""
-        return ModelContents(dict(self._elements), dict(self._sensors), self._gravity)
+        return ModelContents(
+            dict(self._elements), dict(self._sensors), self._gravity, dict(self._parameters), dict(self._derived)
+        )
 
     def with_params(self, params: Params) -> "Model":
         """The model with some parameters replaced; `params` has the form of a part of `model.assemble().params()`.
@@ -123,14 +139,34 @@ class Model:
         """
         system = self.assemble(redundant="min_norm")
         values = {path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()}
-        changed, other = with_values(self.contents(), values, system.params()), copy.copy(self)
+        derived = {path: np.asarray(system.with_values(values).value(path), np.float64) for path in self._derived}
+        changed, other = with_values(self.contents(), values | derived, system.params()), copy.copy(self)
         other._elements, other._sensors = dict(changed.elements), dict(changed.sensors)
-        other._gravity = changed.gravity
+        other._gravity, other._parameters = changed.gravity, dict(changed.numbers)
         return other
+
+    def parameter(self, name: str, value: Any, *, unit: str = "", range: str | None = None) -> None:
+        """A number of the model itself, such as "crank.length", for `derive`; a parameter like those of elements.
+
+        `range`: "positive", "nonnegative", "direction" ..., as elements' parameters have them; None: any.
+        """
+        path = path_of(name)
+        if path in self._parameters:
+            raise ModelError(f"there is already a parameter '{name}'.")
+        self._parameters[path] = checked_number(name, value, unit, range)
+
+    def derive(self, name: str, rule: Any) -> None:
+        """Makes a parameter of an element follow from others: in the model, in fits and in designs.
+
+        `rule`: a formula of parameters, "crank.mass * crank.length^2 / 12", a list of them for a vector, or a function
+        of all parameters by name, `lambda p: p["crank.mass"] * p["crank.length"] ** 2 / 12`. The parameter is none of
+        `params()` any more.
+        """
+        self._derived[path_of(name)] = checked_rule(name, rule)
 
     def switch(self, name: str, active: bool) -> None:
         """Switches a connector on or off in systems assembled from now on."""
-        connectors = [n for n, r in self._elements.items() if r.places]
+        connectors = [n for n, r in self._elements.items() if isinstance(r.element, AbstractConnector)]
         if not isinstance(name, str) or name not in connectors:
             raise ModelError(f"there is no connector {show(name)}. {did_you_mean(show(name), connectors)}")
         if not isinstance(active, bool):
@@ -154,7 +190,7 @@ class Model:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
         # Also what is built inside jit has numbers of its own.
         with jax.ensure_compile_time_eval():
-            system = assemble(self.contents(), redundant)
+            system = assemble(resolved(self.contents()), redundant)
             for name, quantity in self._sensors.items():
                 if not isinstance(quantity, tuple):
                     _try_sensor(system, name)
@@ -178,16 +214,17 @@ class Model:
         kept: Mapping[str, Any] = types.MappingProxyType({}),
     ) -> AddedElement:
         """`kept`: initial values of a body that another one had."""
+        element = with_formulas(name, element)
         if isinstance(element, AbstractBody):
             if between is not None or on is not None or active is not True:
                 raise ModelError(f"'{name}' is a body: it takes initial values, not between, on or active.")
             added = self._body(name, element, initial, kept)
         elif isinstance(element, AbstractConnector):
-            if initial:
-                key = next(iter(initial))
-                known = did_you_mean(key, ["between", "on", "active"])
-                raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
-            added = self._connector(name, element, between, on, active)
+            for key in initial:
+                if key not in element.initial:
+                    known = did_you_mean(key, [*element.initial, "between", "on", "active"])
+                    raise ModelError(f"'{name}' is a connector and takes no '{key}'. {known}")
+            added = self._connector(name, element, between, on, active, {**kept, **initial})
         elif isinstance(element, Event):
             if initial or between is not None or on is not None or active is not True:
                 raise ModelError(f"'{name}' is an event: it takes no markers, values or active.")
@@ -210,7 +247,10 @@ class Model:
 
     def _sensor(self, name: str, quantity: Any) -> Any:
         if isinstance(quantity, AbstractSensor):
-            attached = self._places(name, quantity.marker, of_coordinates=False)
+            marker = quantity.marker
+            if quantity.of_coordinates and isinstance(marker, (str, BodyHandle)):
+                marker = (self._named(name, marker) if isinstance(marker, str) else marker).coordinates
+            attached = self._places(name, marker, of_coordinates=quantity.of_coordinates)
             if len(attached) != 1 or len(attached[0]) == 0:
                 raise ModelError(f"'{name}': a sensor has one marker, got {_shown(quantity.marker)}.")
             (place,) = attached
@@ -231,7 +271,7 @@ class Model:
                 raise ModelError(f"'{name}': {type(body).__name__} has no initial value '{key}'. "
                                  f"{did_you_mean(CALLED_OTHERWISE.get(key, key), body.initial)}")  # fmt: skip
         values = {
-            key: as_array(initial.get(key, np.zeros([n or 0 for n in spec.shape or ()])))
+            key: as_array(initial.get(key, np.zeros([body.coordinates if n is None else n for n in spec.shape or ()])))
             for key, spec in body.initial.items()
         }
         values |= kept
@@ -245,17 +285,20 @@ class Model:
         count = one_count(name, counts)
         return AddedElement(name, body, values, (), count or 1, count is None, True)
 
-    def _connector(self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool) -> AddedElement:
+    def _connector(
+        self, name: str, law: AbstractConnector, between: Any, on: Any, active: bool, initial: Mapping[str, Any]
+    ) -> AddedElement:
         if not isinstance(active, bool):
             raise ModelError(f"'{name}': active must be True or False, got {show(active)}.")
         for field in dataclasses.fields(law):
             if field.type is bool and not isinstance(value := getattr(law, field.name), bool):
                 raise ModelError(f"'{name}': {field.name} must be True or False, got {show(value)}.")
         kind, ports = type(law).__name__, law.ports
-        keyword, given, other = ("between", between, on) if len(ports) == 2 else ("on", on, between)
-        sides = given if len(ports) == 2 else (given,)
-        if other is not None or given is None or not isinstance(sides, (tuple, list)) or len(sides) != len(ports):
-            wanted = "between=(marker0, marker1)" if len(ports) == 2 else "on=marker"
+        keyword, given, other = ("on", on, between) if len(ports) == 1 else ("between", between, on)
+        sides = (given,) if len(ports) == 1 else () if given is None and not ports else given
+        if other is not None or not isinstance(sides, (tuple, list)) or len(sides) != len(ports) or sides == (None,):
+            markers = ", ".join(f"marker{i}" for i in range(len(ports)))
+            wanted = "on=marker" if len(ports) == 1 else f"between=({markers})" if ports else "no markers"
             raise ModelError(f"'{name}': {kind} needs {wanted}, got between={_shown(between)}, on={_shown(on)}.")
         attached = tuple(
             tuple(self._places(name, side, port.of_coordinates)) for side, port in zip(sides, ports, strict=True)
@@ -273,12 +316,19 @@ class Model:
             self._check_field(name, law, attached[0], counts)
         else:
             counts |= {f"{keyword}[{i}]": n for i, side in enumerate(attached) if (n := sum(map(len, side))) != 1}
+        values = {}
+        for key, spec in law.initial.items():
+            if key not in initial and None in (spec.shape or ()):
+                raise ModelError(f"'{name}': give {key}, its initial values: model.add(..., {key}=[...]).")
+            values[key] = as_array(initial[key] if key in initial else np.zeros([n or 0 for n in spec.shape or ()]))
+        counts |= {key: len(x) for key, x in values.items() if check_value(name, key, x, law.initial[key])}
         count = one_count(name, counts)
-        self._check_partners(name, law, attached)
+        if attached:
+            self._check_partners(name, law, attached)
         self._check_ties(name, law, attached)
-        for sizes in sorted(set(zip(*of_instances(attached, self._coordinates), strict=True))):
+        for sizes in sorted(set(zip(*of_instances(attached, self._coordinates), strict=True))) if attached else [()]:
             law.check(name, tuple(int(n) for n in sizes))
-        return AddedElement(name, law, {}, attached, count or 1, count is None, active)
+        return AddedElement(name, law, values, attached, count or 1, count is None, active)
 
     def _event(self, name: str, event: Event) -> AddedElement:
         if self._counts(name, event):
@@ -293,7 +343,7 @@ class Model:
             raise ModelError(
                 f"'{name}': switch must be a dict of connectors and True or False, got {show(event.switch)}."
             )
-        connectors = [n for n, r in self._elements.items() if r.places]
+        connectors = [n for n, r in self._elements.items() if isinstance(r.element, AbstractConnector)]
         for connector, _ in pairs:
             if connector not in connectors:
                 raise ModelError(
@@ -316,7 +366,7 @@ class Model:
         return counts
 
     def _coordinates(self, place: MarkerRef) -> int:
-        return 1 if place.coordinate is not None else type(self._elements[place.body].element).coordinates
+        return 1 if place.coordinate is not None else self._elements[place.body].element.coordinates
 
     def _places(self, name: str, side: Any, of_coordinates: bool) -> list[MarkerRef]:
         """The marker, or list of markers, that an element was given."""
@@ -346,7 +396,7 @@ class Model:
                     f"'{name}': the model has no such instances of a body '{place.body}'. They were removed, or added "
                     "to another copy of the model."
                 )
-        return [fitted(name, place, type(self._elements[place.body].element)) for place in attached]
+        return [fitted(name, place, self._elements[place.body].element) for place in attached]
 
     def _check_partners(self, name: str, law: AbstractConnector, attached: tuple[tuple[MarkerRef, ...], ...]) -> None:
         bodies = of_instances(attached, lambda place: place.body)

@@ -38,8 +38,8 @@ def check_planes(system: System, name: str, law: AbstractConnector, bodies: list
     element = system.structure.elements[name]
     for part in element.parts if acts_in_plane(law) else ():
         slots = getattr(system.structure, element.kind)[part.group].slots
-        kinds = [system.structure.bodies[slot.body].kind for slot in slots]
-        if all(kind.planar or kind.velocities == 0 for kind in kinds):
+        groups = [system.structure.bodies[slot.body] for slot in slots]
+        if all(group.kind.planar or not group.moves for group in groups):
             continue
         local = system.part(system.world(*system.initial_state()), name, part)
         if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(local)):

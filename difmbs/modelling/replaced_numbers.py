@@ -19,7 +19,9 @@ def with_values(contents: ModelContents, values: Mapping[ParameterPath, Any], kn
     the initial state is kept."""
     elements = {name: _changed(added, values, known.get(name, {})) for name, added in contents.elements.items()}
     sensors = {name: _moved(name, sensor, values) for name, sensor in contents.sensors.items()}
-    return ModelContents(elements, sensors, values.get(("gravity", "acceleration"), contents.gravity))
+    gravity = values.get(("gravity", "acceleration"), contents.gravity)
+    numbers = {path: (values.get(path, value), spec) for path, (value, spec) in contents.numbers.items()}
+    return ModelContents(elements, sensors, gravity, numbers, contents.derived)
 
 
 def _changed(added: AddedElement, values: Mapping[ParameterPath, Any], known: Mapping[str, Any]) -> AddedElement:

@@ -13,7 +13,7 @@ from ..core.errors import ParameterError, SimulationError
 from ..core.reprs import times, value
 from ..core.status import Status, words_of
 from ..core.types import Coordinates, Count, MaybeValues, Switches, Time, Velocities
-from ..dynamics.outputs import Outputs, output_names
+from ..dynamics.outputs import Outputs, multiplier_outputs, output_names
 from ..dynamics.projection import consistent, violations
 from ..jaxtools.unreached import marked, replaced
 from ..system.structure import equation_names
@@ -53,8 +53,7 @@ class Solution(eqx.Module):
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        names = [n for n, e in self.system.structure.elements.items() if e.kind == "constraints"]
-        return {name: self[f"{name}.force"] for name in names}
+        return {name: self[output] for name, output in multiplier_outputs(self.system).items()}
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -269,7 +269,7 @@ def after(problem: EndOfStep, state: NewmarkState, u: Variables, settles: bool) 
 
 
 def error(solver: AbstractNewmark, system: System, h: Time, state: NewmarkState, end: NewmarkState) -> State:
-    """The leading error of a step in q; as large as if it alone were judged.
+    """The leading error of a step in q, and in first-order states; as large as if these alone were judged.
 
     After a jump of forces a keeps a part of them for some steps: what it does not have from the rate of v' counts too.
     """
@@ -277,6 +277,11 @@ def error(solver: AbstractNewmark, system: System, h: Time, state: NewmarkState,
     change = end.acceleration - state.acceleration
     left = h * state.drift - c.shift * change
     position = h * h * ((1 / 6 - c.beta - c.shift / 2) * change + left / 2)
-    rest = jnp.zeros(3 * state.v.size + state.multipliers.size, state.v.dtype)
-    part = math.sqrt((rest.size + state.q.size) / state.q.size)
-    return jnp.concatenate([part * system.rate(end.q, position), rest])
+    # The rate of v' in this step less that in the last one; where the method does not keep it, more than that.
+    curved = left / c.shift if c.shift else change
+    states = system.structure.is_state
+    of_states = jnp.where(states, h / 12 * curved, 0)
+    rest = jnp.zeros(2 * state.v.size + state.multipliers.size, state.v.dtype)
+    judged = state.q.size + int(np.sum(states))
+    part = math.sqrt((rest.size + state.v.size + state.q.size) / judged)
+    return jnp.concatenate([part * system.rate(end.q, position), part * of_states, rest])

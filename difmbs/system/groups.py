@@ -50,6 +50,8 @@ class BodyGroup:
 
     stack: Stack
     kind: type[AbstractBody]
+    coordinates_each: int
+    velocities_each: int
     count: int
     first_q: int
     first_v: int
@@ -57,14 +59,14 @@ class BodyGroup:
     @property
     def moves(self) -> bool:
         """Whether they have coordinates."""
-        return self.kind.velocities > 0
+        return self.velocities_each > 0
 
     def coordinates(self, q: Coordinates) -> Coordinates:
-        size = self.kind.coordinates
+        size = self.coordinates_each
         return q[self.first_q : self.first_q + self.count * size].reshape(self.count, size)
 
     def velocities(self, v: Velocities) -> Velocities:
-        size = self.kind.velocities
+        size = self.velocities_each
         return v[self.first_v : self.first_v + self.count * size].reshape(self.count, size)
 
     def each(self, function: Any, *stacked: PyTree) -> Any:
@@ -72,11 +74,11 @@ class BodyGroup:
         return eqx.filter_vmap(function, axis_size=self.count)(*stacked)
 
     def velocity_indices(self, rows: Values) -> np.ndarray:
-        size = self.kind.velocities
+        size = self.velocities_each
         return self.first_v + np.asarray(rows)[:, None] * size + np.arange(size)
 
     def coordinate_indices(self, rows: Values) -> np.ndarray:
-        size = self.kind.coordinates
+        size = self.coordinates_each
         return self.first_q + np.asarray(rows)[:, None] * size + np.arange(size)
 
 
@@ -124,6 +126,13 @@ class EventGroup:
     stack: Stack
     name: str
     switches: tuple[tuple[int, bool], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class NumberGroup:
+    """A parameter of the model itself, of which others follow."""
+
+    stack: Stack
 
 
 class LocalConnector(eqx.Module):

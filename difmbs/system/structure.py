@@ -5,12 +5,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..core.parameters import ParameterPath, Spec
+from ..elements.bodies.state_vector import StateVector
 from ..elements.sensors import Output
 from ..linalg.index import Index
-from .groups import BodyGroup, ConnectorGroup, EventGroup, SensorGroup
+from .groups import BodyGroup, ConnectorGroup, EventGroup, NumberGroup, SensorGroup
 
-KINDS = ("bodies", "forces", "fields", "constraints", "sensors", "events")
+KINDS = ("bodies", "forces", "fields", "constraints", "sensors", "events", "numbers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +82,14 @@ class ConstraintPlan:
     refinements: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class DerivedParameter:
+    """A parameter that follows from others: `function` takes all parameters by dotted names."""
+
+    path: ParameterPath
+    function: Callable[[Mapping[str, Any]], Any]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Structure:
     """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
@@ -89,18 +100,21 @@ class Structure:
     constraints: tuple[ConnectorGroup, ...]
     sensors: tuple[SensorGroup, ...]
     events: tuple[EventGroup, ...]
+    numbers: tuple[NumberGroup, ...]
     elements: Mapping[str, NamedElement]
     homes: Mapping[ParameterPath, ParameterLocation]
     readings: Mapping[str, int | Output | Callable[..., Any]]
     """Sensors by name: an index into `sensors`, an output under another name, or a function of (t, outputs)."""
     switches: tuple[bool, ...] = ()
     """Whether each connector that events switch is on at the start."""
+    derived: tuple[DerivedParameter, ...] = ()
+    """In the order in which they follow from others."""
     plan: ConstraintPlan | None = None
     """None before the constraints were analysed: then multipliers are not known."""
 
     @functools.cached_property
     def groups(self) -> tuple[Any, ...]:
-        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors, *self.events)
+        return (*self.bodies, *self.forces, *self.fields, *self.constraints, *self.sensors, *self.events, *self.numbers)
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
@@ -110,6 +124,7 @@ class Structure:
             dict(self.homes),
             dict(self.readings),
             self.switches,
+            self.derived,
             self.plan,
         )
 
@@ -120,9 +135,13 @@ class Structure:
         return hash((tuple(self.elements), tuple(self.readings), len(self.groups)))
 
     def __repr__(self) -> str:
-        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:-2]]
+        kinds = [(kind, [n for n, e in self.elements.items() if e.kind == kind]) for kind in KINDS[:4]]
         said = ", ".join(f"{len(names)} {kind}" for kind, names in kinds if names)
         return f"Structure({said}, {len(self.readings)} sensors)"
+
+    @functools.cached_property
+    def derived_paths(self) -> frozenset[ParameterPath]:
+        return frozenset(rule.path for rule in self.derived)
 
     def first_stack(self, kind: str) -> int:
         """Where the stacks of a kind of groups begin in `System.stacks`."""
@@ -130,11 +149,16 @@ class Structure:
 
     @property
     def coordinate_count(self) -> int:
-        return sum(g.count * g.kind.coordinates for g in self.bodies)
+        return sum(g.count * g.coordinates_each for g in self.bodies)
+
+    @functools.cached_property
+    def is_state(self) -> np.ndarray:
+        """Whether each velocity coordinate is a first-order state of a law."""
+        return np.concatenate([np.full(g.count * g.velocities_each, g.kind is StateVector) for g in self.bodies])
 
     @property
     def velocity_count(self) -> int:
-        return sum(g.count * g.kind.velocities for g in self.bodies)
+        return sum(g.count * g.velocities_each for g in self.bodies)
 
     @property
     def analysed(self) -> ConstraintPlan:

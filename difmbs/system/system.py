@@ -1,7 +1,7 @@
 """The assembled model: a frozen pytree of parameters and pure functions of time, coordinates and velocities."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -82,13 +82,25 @@ class System(eqx.Module):
     # Parameters
 
     def params(self) -> dict[str, Any]:
-        """All parameters by element and field name; every floating-point number of the model is in it."""
+        """All parameters by element and field name; every floating-point number of the model is in it, but for those
+        that follow from others."""
         stacks: Any = (*self.stacks, (self.gravity,))
         if not any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(stacks)):
             # Picked apart on the host: thousands of small reads from the device would take seconds.
             stacks = jax.tree.map(np.asarray, stacks)
-            return jax.device_put(nest({path: _read(stacks, home) for path, home in self.structure.homes.items()}))
-        return nest({path: _read(stacks, home) for path, home in self.structure.homes.items()})
+            return jax.device_put(nest(self._free(stacks)))
+        return nest(self._free(stacks))
+
+    def _free(self, stacks: Any) -> dict[ParameterPath, Any]:
+        """All parameters that do not follow from others."""
+        structure = self.structure
+        return {
+            path: _read(stacks, home) for path, home in structure.homes.items() if path not in structure.derived_paths
+        }
+
+    def value(self, path: ParameterPath) -> Values:
+        """A parameter by its path, also one that follows from others."""
+        return _read((*self.stacks, (self.gravity,)), self.structure.homes[path])
 
     def with_params(self, params: Params) -> "System":
         """The system with some parameters replaced; `params` has the form of a part of `self.params()`."""
@@ -97,10 +109,30 @@ class System(eqx.Module):
     def check_params(self, params: Params) -> dict[ParameterPath, Any]:
         """The parameters by path, as arrays; names that lead nowhere, wrong shapes and values are refused."""
         homes = self.structure.homes
-        return {path: self._checked(path, value, homes[path]) for path, value in unnest(params, homes).items()}
+        given = unnest(params, homes)
+        if derived := [path for path in given if path in self.structure.derived_paths]:
+            raise ParameterError(f"'{'.'.join(derived[0])}' follows from other parameters of the model: set those.")
+        return {path: self._checked(path, value, homes[path]) for path, value in given.items()}
 
     def with_values(self, values: Mapping[ParameterPath, Any]) -> "System":
-        """The system with checked parameters replaced."""
+        """The system with checked parameters replaced, and with what follows from them."""
+        changed = self._replaced(values) if values else self
+        return changed.with_derived() if values else changed
+
+    def with_derived(self) -> "System":
+        """With parameters that follow from others as these say."""
+        system = self
+        for rule in self.structure.derived:
+            home = self.structure.homes[rule.path]
+            found = jnp.asarray(rule.function(ParametersByName(system)), self.gravity.dtype)
+            if found.shape != home.shape:
+                raise ParameterError(
+                    f"'{'.'.join(rule.path)}' must have shape {home.shape}, what it follows from gives {found.shape}."
+                )
+            system = system._replaced({rule.path: found})
+        return system
+
+    def _replaced(self, values: Mapping[ParameterPath, Any]) -> "System":
         changes: dict[tuple[int, int], list[tuple[Index, Any]]] = {}
         for path, value in values.items():
             for part in self.structure.homes[path].parts:
@@ -361,6 +393,25 @@ class System(eqx.Module):
         check_range(where, field, value, home.spec)
         warn_if_negative(where, field, value, home.spec)
         return value
+
+
+class ParametersByName(Mapping[str, Any]):
+    """The parameters of a system by dotted names."""
+
+    def __init__(self, system: System):
+        self._system = system
+
+    def __getitem__(self, name: str) -> Values:
+        path = tuple(name.split("."))
+        if path not in self._system.structure.homes:
+            raise ParameterError(f"there is no parameter '{name}'. {did_you_mean(name, list(self))}")
+        return self._system.value(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return (".".join(path) for path in self._system.structure.homes)
+
+    def __len__(self) -> int:
+        return len(self._system.structure.homes)
 
 
 class JoinedBodies:

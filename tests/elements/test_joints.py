@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import difmbs as mbs
 
@@ -33,15 +34,36 @@ def test_joint_equals_the_formulas(joint, pairing):
         np.testing.assert_allclose(levels.acceleration, -(m1.H @ v1 - m0.H @ v0)[:n], atol=1e-12)
 
 
-@pytest.mark.parametrize("joint", JOINTS)
-def test_outputs_of_a_joint_point_from_marker_0_to_marker_1(joint):
-    places, velocities = np.random.default_rng(4).normal(size=(2, 2, 3))
-    multiplier = jnp.arange(1.0, JOINTS[joint] + 1)
-    config, flow = (tuple(map(jnp.asarray, x)) for x in (places, velocities))
-    found = cases.CONSTRAINTS[joint].law().outputs(jnp.zeros(()), config, flow, multiplier)
+def test_outputs_of_a_hinge_in_the_plane_point_from_marker_0_to_marker_1():
+    rng = np.random.default_rng(4)
+    places, velocities = rng.normal(size=(2, 2, 2))
+    angles, spins, multiplier = rng.normal(size=(3, 2))
+    config = tuple(mbs.PlanarPose(*map(jnp.asarray, (p, a, 0 * p))) for p, a in zip(places, angles, strict=True))
+    flow = tuple(mbs.PlanarTwist(*map(jnp.asarray, x)) for x in zip(velocities, spins, strict=True))
+    found = mbs.RevoluteJoint2D().outputs(jnp.zeros(()), config, flow, jnp.asarray(multiplier))
     np.testing.assert_array_equal(found["displacement"], places[1] - places[0])
     np.testing.assert_array_equal(found["velocity"], velocities[1] - velocities[0])
+    np.testing.assert_allclose(found["angle"], angles[1] - angles[0], rtol=1e-15)
+    np.testing.assert_allclose(found["angular_velocity"], spins[1] - spins[0], rtol=1e-15)
     np.testing.assert_array_equal(found["force"], multiplier)
+    c, s = np.cos(angles[0]), np.sin(angles[0])
+    np.testing.assert_allclose(found["force_local"], [[c, s], [-s, c]] @ multiplier, rtol=1e-14)
+
+
+def test_outputs_of_a_ball_joint_point_from_marker_0_to_marker_1():
+    rng = np.random.default_rng(4)
+    places, velocities, spins, turns = rng.normal(size=(4, 2, 3))
+    multiplier = rng.normal(size=3)
+    R = [Rotation.from_rotvec(turn).as_matrix() for turn in turns]
+    config = tuple(mbs.Pose(*map(jnp.asarray, x)) for x in zip(places, R, strict=True))
+    flow = tuple(mbs.Twist(*map(jnp.asarray, x)) for x in zip(velocities, spins, strict=True))
+    found = mbs.SphericalJoint().outputs(jnp.zeros(()), config, flow, jnp.asarray(multiplier))
+    np.testing.assert_array_equal(found["displacement"], places[1] - places[0])
+    np.testing.assert_array_equal(found["velocity"], velocities[1] - velocities[0])
+    np.testing.assert_allclose(found["rotation"], Rotation.from_matrix(R[0].T @ R[1]).as_rotvec(), rtol=1e-13)
+    np.testing.assert_allclose(found["angular_velocity"], R[0].T @ (spins[1] - spins[0]), rtol=1e-13)
+    np.testing.assert_array_equal(found["force"], multiplier)
+    np.testing.assert_allclose(found["force_local"], R[0].T @ multiplier, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("tie", "pairing"), of(cases.CONSTRAINTS, TIES))
@@ -105,7 +127,9 @@ def test_compound_pendulum(first_is_ground):
     np.testing.assert_allclose(found["bar.acceleration"][:2], acceleration, rtol=1e-12)
     np.testing.assert_allclose(found["hinge.force"], -sign * on_the_bar, rtol=1e-12)
     # A hinge in the plane sees nothing of z.
-    np.testing.assert_allclose(found["hinge.displacement"], [0, 0, -0.7 * sign], atol=1e-15)
+    np.testing.assert_allclose(found["hinge.displacement"], [0, 0], atol=1e-15)
+    np.testing.assert_allclose(found["hinge.angle"], sign * angle, rtol=1e-14)
+    np.testing.assert_allclose(found["hinge.angular_velocity"], sign * spin, rtol=1e-14)
     np.testing.assert_allclose(found["hinge.velocity"], 0, atol=1e-15)
 
 

@@ -22,8 +22,8 @@ BODIES = (
     Fault(
         "sign of the gyroscopic torque",
         "elements/bodies/rigid_body.py",
-        "-cross(omega, multiply(self._inertia(), omega))",
-        "cross(omega, multiply(self._inertia(), omega))",
+        "-cross(omega, multiply(self.inertia_tensor(), omega))",
+        "cross(omega, multiply(self.inertia_tensor(), omega))",
         "references::test_symmetric_top_precesses_as_in_closed_form",
     ),
     Fault(
@@ -158,8 +158,8 @@ CONNECTORS = (
     Fault(
         "sign of the residual of a hinge",
         "elements/connectors/revolute_joint_2d.py",
-        "return (config[1] - config[0])[:2]",
-        "return (config[0] - config[1])[:2]",
+        "return config[1].p - config[0].p",
+        "return config[0].p - config[1].p",
         "joints::test_joint_equals_the_formulas",
     ),
     Fault(

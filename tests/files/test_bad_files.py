@@ -55,7 +55,7 @@ BAD = {
     ),
     "itself": (replaced('"ground", "m1"', '"m1", "m1"'), "spring_damper 's1' joins 'm1' with itself"),
     "ground only": (replaced('"ground", "m1"', '"ground", "ground"'), "'s1' acts on ground only"),
-    "one marker": (replaced('["ground", "m1"]', '"m1"'), "between must be a list of two markers, got 'm1'"),
+    "one marker": (replaced('["ground", "m1"]', '"m1"'), "between must be a list of markers, got 'm1'"),
     "three markers": (replaced('"ground", "m1"]', '"ground", "m1", "m1"]'), "needs between=.*got between=3 markers"),
     "numbers as marker": (replaced('"ground", "m1"', '"ground", 1'), "a marker is the name of a body or a table"),
     "key of marker": (

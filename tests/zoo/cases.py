@@ -9,6 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import difmbs as mbs
 
@@ -46,6 +47,19 @@ def ground(model, name, rng):
     return model.ground, tuple(rng.normal(size=3))
 
 
+def plane(model, name, rng):
+    return model.ground, (0.4, -0.3, 0.0)
+
+
+def wheel(model, name, rng):
+    """A disc of radius 0.4 about y that touches the x-y plane."""
+    turn = np.array([0.4, 0.2, 0.7])
+    lean = Rotation.from_rotvec(turn).as_matrix()[2, 1]
+    body = mbs.RigidBody(mass=2.1, inertia=INERTIA)
+    place = (0.1, 0.2, 0.4 * np.sqrt(1 - lean**2))
+    return model.add(name, body, position=place, rotation=turn, angular_velocity=rng.normal(size=3)), (0.0, 0.0, 0.0)
+
+
 PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "ground-point": (ground, point),
     "point-point": (point, point),
@@ -55,6 +69,8 @@ PAIRINGS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "spatial-spatial": (spatial, spatial),
 }
 """Functions that add a body and return its handle and a point on it."""
+EVERY = tuple(PAIRINGS)
+PAIRINGS["plane-wheel"] = (plane, wheel)
 
 
 def at_point(body, point):
@@ -76,14 +92,15 @@ class Case:
     """A law and what holds for it.
 
     `conservative`: without damping the effort is minus the derivative of the energy. `planar`: it acts in the x-y plane
-    and sees nothing else. Both are said of forces only. `pairings`: the bodies it can join. `marker`: what of a body,
-    and a point on it, it joins.
+    and sees nothing else. `balanced`: it has no net moment, and a rigid motion of both bodies only turns it. These are
+    said of forces only. `pairings`: the bodies it can join. `marker`: what of a body, and a point on it, it joins.
     """
 
     law: Callable[[], Any]
     conservative: bool = True
     planar: bool = False
-    pairings: tuple[str, ...] = tuple(PAIRINGS)
+    balanced: bool = True
+    pairings: tuple[str, ...] = EVERY
     marker: Callable[..., Any] = at_point
 
 
@@ -93,6 +110,35 @@ def cubic(t, stretch, rate, stiffness, damping, force):
 
 TABLE = np.array([[-2.0, -9.0], [-0.5, -1.0], [0.0, 0.0], [0.7, 3.0], [2.5, 5.0]])
 TURNING = ("planar-planar", "spatial-spatial")
+SOME = ("point-planar", "spatial-spatial")
+FEW = ("ground-point", "spatial-spatial")
+AXIAL = ("ground-point", "planar-planar", "spatial-spatial")
+"""A point as first body could not take up the moments."""
+AXIS = np.array([0.3, -0.5, 1.1])
+ABOUT_Z = np.array([0.0, 0.0, 2.0])
+SIX = np.array([30.0, 40.0, 50.0, 3.0, 4.0, 5.0])
+FULL = np.array([[2.0 * np.sin(3 * i + j) for j in range(6)] for i in range(6)])
+CYLINDER: dict[str, Any] = dict(
+    areas=(1.0, 0.7), hose_volumes=(0.5, 0.6), nominal_flow=0.3, system_pressure=5.0, oil_bulk_modulus=30.0,
+    valve_openings=(0.6, -0.4), tank_pressure=-1.0, damping=0.3, smoothing=0.5,
+)  # fmt: skip
+VOLUMES: dict[str, Any] = dict(
+    cylinder_bulk_modulus=50.0, hose_bulk_modulus=20.0, offset_length=0.1, stroke_length=9.0, volume_changes=True
+)
+PUSHED = np.array([[-1.0, -30.0], [0.0, 0.0], [1.0, 70.0]])
+
+
+def six_forces(t, x, rate, stiffness, damping, offset):
+    return stiffness @ jnp.sin(x - offset) + damping @ rate
+
+
+def three_forces(t, displacement, velocity, stiffness, damping, offset):
+    return stiffness * (displacement - offset) ** 3 + damping * velocity
+
+
+def one_force(t, x, rate, stiffness, damping, offset):
+    return stiffness * (x - offset) ** 3 + damping * rate
+
 
 CONNECTORS: dict[str, Case] = {
     "SpringDamper": Case(lambda: mbs.SpringDamper(0.6, 40.0, 3.0, 0.7, 0.2)),
@@ -125,6 +171,99 @@ CONNECTORS: dict[str, Case] = {
     "RotationalSpringDamper": Case(
         lambda: mbs.RotationalSpringDamper(5.0, 0.4, 0.1, 0.3), planar=True, pairings=TURNING
     ),
+    "AxialSpringDamper": Case(lambda: mbs.AxialSpringDamper(AXIS, 40.0, 3.0, 0.3, 0.2, 0.7), pairings=AXIAL),
+    "AxialSpringDamper user": Case(
+        lambda: mbs.AxialSpringDamper(AXIS, 40.0, 3.0, 0.3, user_function=one_force), conservative=False, pairings=AXIAL
+    ),
+    "TorsionalSpringDamper": Case(
+        lambda: mbs.TorsionalSpringDamper(AXIS, 5.0, 0.4, 0.3, 0.2, 0.1), pairings=("spatial-spatial",)
+    ),
+    "TorsionalSpringDamper planar": Case(
+        lambda: mbs.TorsionalSpringDamper(ABOUT_Z, 5.0, 0.4, 0.3, 0.2, 0.1), pairings=("planar-planar",)
+    ),
+    "CoordinateSpringDamper": Case(
+        lambda: mbs.CoordinateSpringDamper(40.0, 3.0, 0.3, 0.2, 0.7),
+        balanced=False,
+        pairings=FEW,
+        marker=last_coordinate,
+    ),
+    "CartesianSpringDamper": Case(
+        lambda: mbs.CartesianSpringDamper(SIX[:3], SIX[3:], AXIS), balanced=False, pairings=FEW
+    ),
+    "CartesianSpringDamper user": Case(
+        lambda: mbs.CartesianSpringDamper(SIX[:3], SIX[3:], AXIS, user_function=three_forces),
+        conservative=False,
+        balanced=False,
+        pairings=FEW,
+    ),
+    "Bushing": Case(
+        lambda: mbs.Bushing(SIX, 0.1 * SIX, 0.02 * SIX, 0.2 * AXIS, -0.1 * AXIS), pairings=("spatial-spatial",)
+    ),
+    "Bushing full": Case(
+        lambda: mbs.Bushing(SIX, SIX, 0.02 * SIX, AXIS, -AXIS, stiffness_matrix=FULL, damping_matrix=FULL),
+        conservative=False,
+        pairings=TURNING,
+    ),
+    "Bushing as Exudyn's": Case(
+        lambda: mbs.Bushing(SIX, SIX, 0.02 * SIX, AXIS, -AXIS, as_exudyn=True),
+        conservative=False,
+        balanced=False,
+        pairings=("spatial-spatial",),
+    ),
+    "Bushing user": Case(
+        lambda: mbs.Bushing(SIX, SIX, 0.02 * SIX, user_function=six_forces), conservative=False, pairings=TURNING
+    ),
+    "ForceLaw": Case(
+        lambda: mbs.ForceLaw(force=mbs.Expression("k*x^3 + c*v*abs(v) + t", k=20.0, c=2.0)),
+        conservative=False,
+        pairings=SOME,
+    ),
+    "ForceLaw user": Case(
+        lambda: mbs.ForceLaw(force=lambda t, x, v: 20.0 * x**3 + t, axis=AXIS, motion="axis"),
+        conservative=False,
+        pairings=AXIAL,
+    ),
+    "LuGreFriction": Case(
+        lambda: mbs.LuGreFriction(40.0, 2.0, 3.0, 0.7, 0.5, 0.4, axis=AXIS),
+        conservative=False,
+        pairings=("spatial-spatial",),
+    ),
+    "LuGreFriction of points": Case(
+        lambda: mbs.LuGreFriction(40.0, 2.0, 3.0, 0.7, 0.5, 0.4, motion="distance"),
+        conservative=False,
+        pairings=("point-planar",),
+    ),
+    "HydraulicActuator": Case(lambda: mbs.HydraulicActuator(**CYLINDER), conservative=False, pairings=FEW),
+    "HydraulicActuator volumes": Case(
+        lambda: mbs.HydraulicActuator(**CYLINDER, **VOLUMES), conservative=False, pairings=("spatial-spatial",)
+    ),
+    "Friction": Case(
+        lambda: mbs.Friction(2.0, 3.0, 0.7, 0.4, 0.5, axis=AXIS), conservative=False, pairings=("spatial-spatial",)
+    ),
+    "Friction along an axis": Case(
+        lambda: mbs.Friction(2.0, 3.0, 0.7, 0.4, 0.5, axis=AXIS, motion="axis"), conservative=False, pairings=AXIAL
+    ),
+    "LimitStop": Case(lambda: mbs.LimitStop(0.2, 0.5, 40.0, 1.5, 0.02, motion="distance"), pairings=FEW),
+    "LimitStop angle": Case(
+        lambda: mbs.LimitStop(upper=-2.0, stiffness=40.0, damping=0.02, axis=AXIS), pairings=("spatial-spatial",)
+    ),
+    "TabularForce": Case(lambda: mbs.TabularForce(TABLE, PUSHED), conservative=False, pairings=FEW),
+    "TabularForce smooth": Case(
+        lambda: mbs.TabularForce(TABLE, axis=AXIS, motion="axis", interpolation="smooth", extrapolate="clamp"),
+        conservative=False,
+        pairings=AXIAL,
+    ),
+    "Actuator of time": Case(
+        lambda: mbs.Actuator(lambda t: 2.0 + t, axis=AXIS), conservative=False, pairings=("spatial-spatial",)
+    ),
+    "SpherePlaneContact": Case(
+        lambda: mbs.SpherePlaneContact(40.0, 2.0, AXIS, 1.5, 0.02, 0.3, 0.1),
+        conservative=False,
+        pairings=("ground-point", "spatial-spatial"),
+    ),
+    "SpherePlaneContact smooth": Case(
+        lambda: mbs.SpherePlaneContact(40.0, 3.0, AXIS, damping=0.02), pairings=("spatial-spatial",)
+    ),
 }
 
 FORCE_CASES = [(c, p) for c, case in CONNECTORS.items() for p in case.pairings]
@@ -134,6 +273,13 @@ def swinging(t):
     return 1.2 + 0.3 * jnp.sin(2 * t)
 
 
+def rising(t):
+    return jnp.stack([0.3 * t, 0 * t, t**2, jnp.sin(t), 0.2 + t, -0.1 * t])
+
+
+IN_SPACE = ("spatial-spatial",)
+
+
 def two_equations(t, q, q_t, velocity_level):
     return jnp.stack([q[0] * q[3] - q[1], jnp.sin(q[4]) + q[2] * t])
 
@@ -141,14 +287,36 @@ def two_equations(t, q, q_t, velocity_level):
 X0, X1 = np.array([[1.0, 2.0, -1.0]]), np.array([[0.5, -1.0, 0.3]])
 Y0, Y1 = np.array([[0.2, -0.1, 0.4]]), np.array([[-0.3, 0.6, 0.1]])
 QUADRATIC = (X0, X1, Y0, Y1)
-SOME = ("point-planar", "spatial-spatial")
 VECTORS: dict[str, Any] = dict(pairings=("point-point",), marker=all_coordinates)
 
 CONSTRAINTS: dict[str, Case] = {
     "DistanceConstraint": Case(lambda: mbs.DistanceConstraint(1.3)),
     "DistanceConstraint of time": Case(lambda: mbs.DistanceConstraint(swinging), pairings=SOME),
     "RevoluteJoint2D": Case(mbs.RevoluteJoint2D),
-    "SphericalJoint": Case(mbs.SphericalJoint, pairings=tuple(p for p in PAIRINGS if p != "planar-planar")),
+    "SphericalJoint": Case(mbs.SphericalJoint, pairings=tuple(p for p in EVERY if p != "planar-planar")),
+    "SphericalJoint in a plane": Case(lambda: mbs.SphericalJoint((True, False, True)), pairings=("spatial-spatial",)),
+    "RevoluteJoint": Case(lambda: mbs.RevoluteJoint(AXIS), pairings=IN_SPACE),
+    "PrismaticJoint": Case(lambda: mbs.PrismaticJoint(AXIS), pairings=IN_SPACE),
+    "CylindricalJoint": Case(lambda: mbs.CylindricalJoint(AXIS), pairings=IN_SPACE),
+    "FixedJoint": Case(mbs.FixedJoint, pairings=IN_SPACE),
+    "UniversalJoint": Case(lambda: mbs.UniversalJoint(AXIS, (1.0, 0.3, 0.2)), pairings=IN_SPACE),
+    "GenericJoint of time": Case(lambda: mbs.GenericJoint((True,) * 6, 0.2 * AXIS, -AXIS, rising), pairings=IN_SPACE),
+    "GenericJoint in part": Case(
+        lambda: mbs.GenericJoint((False, True, True, False, True, False), 0.2 * AXIS, -AXIS), pairings=IN_SPACE
+    ),
+    "GenericJoint of points": Case(
+        lambda: mbs.GenericJoint((True, False, True, False, False, False), AXIS), pairings=("point-spatial",)
+    ),
+    "PrismaticJoint2D": Case(lambda: mbs.PrismaticJoint2D((0.3, 0.8)), pairings=("planar-planar",)),
+    "PrismaticJoint2D turning": Case(
+        lambda: mbs.PrismaticJoint2D((0.3, 0.8), locks_rotation=False), pairings=("point-planar", "planar-planar")
+    ),
+    "Motor of time": Case(lambda: mbs.Motor(swinging, axis=AXIS), pairings=("spatial-spatial",)),
+    "Motor planar of time": Case(lambda: mbs.Motor(swinging, axis=ABOUT_Z), pairings=("planar-planar",)),
+    "Motor along an axis": Case(lambda: mbs.Motor(0.4, axis=AXIS, motion="axis"), pairings=SOME),
+    "Motor speed of time": Case(lambda: mbs.Motor(speed=swinging, axis=AXIS), pairings=("spatial-spatial",)),
+    "RollingDisc": Case(lambda: mbs.RollingDisc(0.4), pairings=("plane-wheel",)),
+    "Gear": Case(lambda: mbs.Gear(-0.7, AXIS, ABOUT_Z), pairings=("spatial-spatial",)),
     "CoordinateConstraint": Case(lambda: mbs.CoordinateConstraint(0.7, 0.4), marker=last_coordinate),
     "CoordinateConstraint of time": Case(
         lambda: mbs.CoordinateConstraint(0.7, swinging), pairings=SOME, marker=last_coordinate

@@ -23,6 +23,8 @@ class AbstractBody(AbstractElement):
 
     coordinates: ClassVar[int]
     velocities: ClassVar[int]
+    """How many there are of them; they follow from what is not a number."""
+
     initial: ClassVar[Mapping[str, Spec]]
     """The initial values the builder takes, by name; a missing one is zero."""
 
@@ -34,6 +36,9 @@ class AbstractBody(AbstractElement):
 
     planar: ClassVar[bool] = False
     """Whether it moves in the x-y plane, and there alone."""
+
+    in_space: ClassVar[bool] = True
+    """Whether it is somewhere, so that points and rotations can be asked for."""
 
     @abc.abstractmethod
     def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:

@@ -1,12 +1,14 @@
 """The spatial rigid body."""
 
+import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
-from ...core.types import Numbers, Vector, Vector3
+from ...core.types import Matrix3, Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import (
     SpatialRotation,
@@ -20,22 +22,19 @@ from ..rotations import (
 from .body import AbstractBody
 
 
-class RigidBody(AbstractBody):
-    """A rigid body in space.
+class AbstractRigidBody(AbstractBody):
+    """A rigid body in space, of any shape.
 
     Coordinates: centre of mass (3) and quaternion w, x, y, z (4). Velocity coordinates: velocity of the centre of mass
     in the world frame (3) and angular velocity in the body frame (3). Only the quaternion's direction counts.
-
-    **Arguments:** `mass` [kg] > 0; `inertia` [kg m^2], symmetric 3 x 3 about the centre of mass in the body's frame;
-    `center_of_mass` [m], where it is in the body's own frame.
-    **Initial values:** `position` [m] of the frame's origin; `rotation`: a rotation vector [rad], a quaternion
-    (w, x, y, z) or a rotation matrix, kept as rotation vector; `velocity` [m/s] of the origin; `angular_velocity`
-    [rad/s] in the world frame.
     """
 
-    mass: Numbers = parameter(unit="kg", range="positive")
-    inertia: Numbers = parameter(shape=(3, 3), unit="kg m^2", range="inertia")
-    center_of_mass: Numbers = parameter((0.0, 0.0, 0.0), shape=(3,), unit="m")
+    mass: eqx.AbstractVar[Numbers]
+    center_of_mass: eqx.AbstractVar[Numbers]
+
+    @abc.abstractmethod
+    def inertia_tensor(self) -> Matrix3:
+        """About the centre of mass, in the body's frame."""
 
     coordinates: ClassVar[int] = 7
     velocities: ClassVar[int] = 6
@@ -80,18 +79,36 @@ class RigidBody(AbstractBody):
         return SpatialRotation(q[3:]).apply(v[3:])
 
     def momentum(self, q: Vector, v: Vector) -> Vector:
-        return jnp.concatenate([self.mass * v[:3], multiply(self._inertia(), v[3:])])
+        return jnp.concatenate([self.mass * v[:3], multiply(self.inertia_tensor(), v[3:])])
 
     def inverse_mass(self, q: Vector, f: Vector) -> Vector:
-        return jnp.concatenate([f[:3] / self.mass, solve3(self._inertia(), f[3:])])
+        return jnp.concatenate([f[:3] / self.mass, solve3(self.inertia_tensor(), f[3:])])
 
     def bias(self, q: Vector, v: Vector, gravity: Vector3) -> Vector:
         omega = v[3:]
-        return jnp.concatenate([self.mass * gravity, -cross(omega, multiply(self._inertia(), omega))])
+        return jnp.concatenate([self.mass * gravity, -cross(omega, multiply(self.inertia_tensor(), omega))])
 
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity * q[:3])
 
-    def _inertia(self):
+
+class RigidBody(AbstractRigidBody):
+    """A rigid body in space.
+
+    Coordinates: centre of mass (3) and quaternion w, x, y, z (4). Velocity coordinates: velocity of the centre of mass
+    in the world frame (3) and angular velocity in the body frame (3). Only the quaternion's direction counts.
+
+    **Arguments:** `mass` [kg] > 0; `inertia` [kg m^2], symmetric 3 x 3 about the centre of mass in the body's frame;
+    `center_of_mass` [m], where it is in the body's own frame.
+    **Initial values:** `position` [m] of the frame's origin; `rotation`: a rotation vector [rad], a quaternion
+    (w, x, y, z) or a rotation matrix, kept as rotation vector; `velocity` [m/s] of the origin; `angular_velocity`
+    [rad/s] in the world frame.
+    """
+
+    mass: Numbers = parameter(unit="kg", range="positive")
+    inertia: Numbers = parameter(shape=(3, 3), unit="kg m^2", range="inertia")
+    center_of_mass: Numbers = parameter((0.0, 0.0, 0.0), shape=(3,), unit="m")
+
+    def inertia_tensor(self) -> Matrix3:
         # The symmetric part, so that a gradient step on the nine numbers keeps a physical inertia.
         return 0.5 * (self.inertia + self.inertia.T)

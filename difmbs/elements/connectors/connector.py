@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core.errors import ModelError
-from ...core.parameters import as_array, is_numbers, show, show_error
+from ...core.parameters import Spec, as_array, is_numbers, show, show_error
 from ...core.types import Scalar, Vector
 from ..element import AbstractElement
 from ..ports import AbstractPort, Point
@@ -26,8 +26,10 @@ USUAL_UNITS: Mapping[str, str] = {
     "force": "N",
     "force_local": "N",
     "rotation": "rad",
+    "angle": "rad",
     "angular_velocity": "rad/s",
     "torque": "N m",
+    "torque_local": "N m",
     "torque0": "N m",
     "torque1": "N m",
 }
@@ -39,6 +41,10 @@ class AbstractConnector(AbstractElement):
 
     ties: ClassVar[dict[str, tuple[int, str]]] = {}
     """Parameters that, left at None, are taken from a marker's body: {field: (marker, field of the body)}."""
+
+    initial: ClassVar[Mapping[str, Spec]] = {}
+    """First-order states of a force law, by name, as initial values. All of them, one after the other, are behind what
+    the ports deliver: `flow[-1]`; and the last of the efforts is their rate."""
 
     measured: ClassVar[tuple[str, ...]] = ()
     """Parameters that, left at None, are measured in the initial state by `measure`."""
@@ -121,6 +127,9 @@ class AbstractConstraint(AbstractConnector):
     With `on_velocity` True, `residual` is linear in flow and its derivative with respect to flow gives the direction
     of the constraint force. The force on the bodies is minus the transposed Jacobian times the multiplier.
     """
+
+    multipliers: ClassVar[str] = "force"
+    """The output that has the multipliers."""
 
     @property
     def on_velocity(self) -> bool:

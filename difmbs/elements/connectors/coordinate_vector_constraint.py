@@ -43,6 +43,10 @@ class CoordinateVectorConstraint(AbstractConstraint):
     constraint_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
     jacobian_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
 
+    arguments: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "constraint_user_function": ("t", "q", "q_t", "velocity_level"),
+        "jacobian_user_function": ("t", "q", "q_t", "velocity_level"),
+    }
     exerted: ClassVar[tuple[str, ...]] = ("constraint_equation", "force")
     units: ClassVar[Mapping[str, str]] = {"displacement": "", "velocity": "", "force": ""}
 

@@ -1,10 +1,11 @@
 """A hinge in the x-y plane."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ...core.types import Scalar, Vector
-from ..ports import AbstractPort
-from .connector import AbstractConstraint, two_points
+from ..ports import AbstractPort, Planar
+from ..rotations import PlaneRotation, in_space
+from .connector import AbstractConstraint
 
 
 class RevoluteJoint2D(AbstractConstraint):
@@ -13,17 +14,25 @@ class RevoluteJoint2D(AbstractConstraint):
     The multipliers are the hinge's force on marker 0, along x and y of the world frame; marker 1 gets the opposite.
     z and the rotations stay free. No singular points of its own.
 
-    **Outputs:** `displacement` p1 - p0, `velocity` v1 - v0, `force`, the multipliers [N].
+    **Outputs:** `displacement` p1 - p0 and `velocity` v1 - v0 in the plane; `angle` of marker 1's body less that of
+    marker 0's, full turns counted, and `angular_velocity`, its rate; `force`, the multipliers [N], and `force_local`,
+    the same along x and y of marker 0's body.
     """
-
-    in_plane: ClassVar[bool] = True
 
     @property
     def ports(self) -> tuple[AbstractPort, ...]:
-        return two_points()
+        return (Planar(), Planar())
 
     def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
-        return (config[1] - config[0])[:2]
+        return config[1].p - config[0].p
 
     def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
-        return dict(displacement=config[1] - config[0], velocity=flow[1] - flow[0], force=multiplier)
+        (first, second), (twist0, twist1) = config, flow
+        return dict(
+            displacement=second.p - first.p,
+            velocity=twist1.v - twist0.v,
+            angle=second.angle - first.angle,
+            angular_velocity=twist1.w - twist0.w,
+            force=multiplier,
+            force_local=PlaneRotation(-first.angle).apply(in_space(multiplier))[:2],
+        )

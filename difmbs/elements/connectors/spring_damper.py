@@ -1,6 +1,7 @@
 """Spring and damper between two points."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +34,10 @@ class SpringDamper(AbstractForce):
     force: Numbers = parameter(0.0, unit="N")
     velocity_offset: Numbers = parameter(0.0, unit="m/s")
     spring_force_user_function: UserFunction | None = eqx.field(default=None, kw_only=True)
+
+    arguments: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "spring_force_user_function": ("t", "x", "v", "stiffness", "damping", "force")
+    }
 
     @property
     def ports(self) -> tuple[AbstractPort, ...]:

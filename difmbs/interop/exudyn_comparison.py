@@ -1,0 +1,67 @@
+"""A model and the Exudyn system that it comes from, run on both sides."""
+
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ModelError
+from ..core.parameters import show
+from ..simulation.simulate import simulate
+from ..solvers.newmark import GeneralizedAlpha, TrapezoidalIndex2
+from ..solvers.runge_kutta_4 import RungeKutta4
+from .exudyn_model import from_exudyn
+
+
+def compare_with_exudyn(mbs: Any, t1: float, dt: float, solver: Any = None) -> dict[str, float]:
+    """The largest difference of every sensor between both programs, over the largest value of the sensor.
+
+    Both take the same steps from 0 to t1 with the same method. The Exudyn system is run as it is, its sensors record.
+
+    **Arguments:** `solver`: `GeneralizedAlpha` (default, spectral radius 0.9), `TrapezoidalIndex2` or `RungeKutta4`.
+    """
+    solver = GeneralizedAlpha(0.9) if solver is None else solver
+    model = from_exudyn(mbs)
+    steps = round(t1 / dt)
+    if steps < 1 or abs(steps * dt - t1) > 1e-9 * t1:
+        raise ModelError(f"t1 = {t1:g} must be a whole number of steps dt = {dt:g}.")
+    records = _recorded(mbs, t1, steps, solver)
+    times = next(iter(records.values()))[:, 0]
+    run = simulate(model.assemble(redundant="min_norm"), t1=t1, dt=dt, solver=solver, saveat=times)
+    found = {}
+    for name, record in records.items():
+        ours = np.asarray(run[name]).reshape(len(times), -1)
+        theirs = record[:, 1 : 1 + ours.shape[1]]
+        size = np.abs(theirs).max()
+        found[name] = float(np.abs(ours - theirs).max() / (size if size > 0 else 1))
+    return found
+
+
+def _recorded(mbs: Any, t1: float, steps: int, solver: Any) -> dict[str, np.ndarray]:
+    """What Exudyn's sensors record, by name, with the time first."""
+    import exudyn as exu
+
+    kinds: dict[Any, str] = {
+        GeneralizedAlpha: "GeneralizedAlpha",
+        TrapezoidalIndex2: "TrapezoidalIndex2",
+        RungeKutta4: "RK44",
+    }
+    if type(solver) not in kinds:
+        raise ModelError(f"solver must be GeneralizedAlpha, TrapezoidalIndex2 or RungeKutta4, got {show(solver)}.")
+    sensors = range(mbs.systemData.NumberOfSensors())
+    if not sensors:
+        raise ModelError("the Exudyn system has no sensor that could be compared.")
+    for number in sensors:
+        mbs.SetSensorParameter(number, "storeInternal", True)
+        mbs.SetSensorParameter(number, "writeToFile", False)
+    mbs.Assemble()
+    settings: Any = exu.SimulationSettings()
+    integration = settings.timeIntegration
+    integration.endTime, integration.numberOfSteps = t1, steps
+    integration.newton.relativeTolerance, integration.newton.absoluteTolerance = 1e-12, 1e-12
+    integration.newton.useModifiedNewton = False
+    if isinstance(solver, GeneralizedAlpha):
+        integration.generalizedAlpha.spectralRadius = solver.spectral_radius
+    settings.solution.file.write = False
+    settings.solution.sensors.writePeriod = t1 / steps
+    mbs.SolveDynamic(settings, solverType=getattr(exu.DynamicSolverType, kinds[type(solver)]))
+    return {mbs.GetSensor(i)["name"]: np.asarray(mbs.GetSensorStoredData(i)) for i in sensors}
