@@ -47,6 +47,29 @@ def test_all_examples_are_here():
     assert {name for name in folders if f"test_{name}" not in globals()} == set()
 
 
+def test_governor():
+    """The steady angle of a conical pendulum, for both balls; then the drive has nothing to do."""
+    described = read_model(EXAMPLES / "governor" / "model.toml")
+    solution = mbs.simulate(described.assemble(), **described.simulation.arguments())
+    out = np.linalg.norm(solution["centres"][-1][:, :2], axis=1)
+    np.testing.assert_allclose(out, 0.5 * np.sqrt(1 - (9.81 / (6.0**2 * 0.5)) ** 2), rtol=1e-5)
+    np.testing.assert_allclose(solution["drive.torque"][-1], 0, atol=1e-3)
+
+
+def test_hydraulic_arm():
+    """Lifted while the valves are open; then the oil carries the weight: the moments about the hinge are in balance."""
+    described = read_model(EXAMPLES / "hydraulic_arm" / "model.toml")
+    solution = mbs.simulate(described.assemble(), **described.simulation.arguments())
+    angle = np.asarray(solution["hinge.angle"])
+    assert angle[-1] > 0.02
+    assert np.ptp(angle[-20:]) < 1e-4
+    arm = np.array([np.cos(angle[-1]), np.sin(angle[-1])])
+    force = np.asarray(solution["cylinder.force"][-1])[:2]
+    # The force on marker 1 is the opposite of that on marker 0.
+    moment = 0.3 * (arm[0] * -force[1] - arm[1] * -force[0])
+    np.testing.assert_allclose(moment, 120.0 * 9.81 * 0.5 * arm[0], rtol=2e-3)
+
+
 def test_pendulum():
     """Energy: the speed at the lowest point, where the rod carries three times the weight."""
     described = read_model(EXAMPLES / "pendulum" / "model.toml")
