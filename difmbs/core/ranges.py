@@ -26,6 +26,10 @@ def _is_indefinite(tensor: np.ndarray) -> Any:
     return np.linalg.eigvalsh(_scaled(tensor)[0])[..., 0] <= 1e-14
 
 
+def _is_negative(tensor: np.ndarray) -> Any:
+    return np.linalg.eigvalsh(_scaled(tensor)[0])[..., 0] < -1e-14
+
+
 def _is_no_body(tensor: np.ndarray) -> Any:
     moments = np.linalg.eigvalsh(_scaled(tensor)[0])
     return moments[..., 2] > (moments[..., 0] + moments[..., 1]) * (1 + _rounding())
@@ -66,6 +70,12 @@ RANGES: dict[str, tuple[tuple[Callable[[np.ndarray], Any], str], ...]] = {
         (_is_indefinite, "must be positive definite"),
         (_is_no_body, "belongs to no body: each principal moment must be at most the sum of the other two"),
         (_has_no_inverse, "is too small or too large to be inverted in this precision"),
+    ),
+    "one or more": ((lambda x: x < 1, "must be >= 1"),),
+    "mass matrix": (
+        (lambda x: np.asarray(x.shape[-1] != x.shape[-2]), "must be square"),
+        (_is_asymmetric, "must be symmetric"),
+        (_is_negative, "must not have negative eigenvalues"),
     ),
     "curve": ((_is_no_curve, "needs two rows or more, with increasing numbers in the first column"),),
 }

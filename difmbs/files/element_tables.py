@@ -101,6 +101,7 @@ def _formulas(table: Mapping[str, Any], fields: list[str]) -> dict[str, Expressi
 def table_of(element: Any) -> dict[str, Any]:
     """What a table has to say about an element besides its name: all that differs from the defaults."""
     table: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     specs, options = specs_of(element), _options(type(element))
     for field in dataclasses.fields(element):
         value = getattr(element, field.name)
@@ -109,9 +110,8 @@ def table_of(element: Any) -> dict[str, Any]:
             table[field.name] = {"times": numbers(value.times), "values": numbers(value.values), **smooth}
         elif isinstance(value, Expression):
             table[field.name] = value.text
-            shared = table.setdefault("parameters", {})
             for name, number in value.parameters.items():
-                if shared.setdefault(name, numbers(number)) != numbers(number):
+                if parameters.setdefault(name, numbers(number)) != numbers(number):
                     raise FileError(f"two formulas have a {name} of their own: give one of them another name.")
         elif callable(value):
             raise FileError(
@@ -123,12 +123,7 @@ def table_of(element: Any) -> dict[str, Any]:
                 table[field.name] = numbers(value)
         elif field.name in options and value != field.default:
             table[field.name] = dict(value) if isinstance(element, Event) and field.name == "switch" else value
-    return {**table, "parameters": table.pop("parameters")} if table.get("parameters") else _without(table)
-
-
-def _without(table: dict[str, Any]) -> dict[str, Any]:
-    """Without parameters that formulas do not have."""
-    return {key: value for key, value in table.items() if key != "parameters"}
+    return table | {"parameters": parameters} if parameters else table
 
 
 def numbers(value: Any) -> Any:

@@ -236,6 +236,8 @@ class _SystemBuilder:
         self.elements[added.name] = NamedElement("events", True, 1, (part,))
 
     def add_number(self, path: ParameterPath, value: Any, spec: Spec) -> None:
+        if path in self.leaves:
+            raise ModelError(f"'{'.'.join(path)}' is a parameter of '{path[0]}' already: choose another name.")
         self._add("numbers", {"value": _Leaf(path, value, True, spec)}, path, np.arange(1))
 
     def _switch(self, added: AddedElement) -> tuple[bool, int | None]:

@@ -139,10 +139,11 @@ class Model:
         """
         system = self.assemble(redundant="min_norm")
         values = {path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()}
-        derived = {path: np.asarray(system.with_values(values).value(path), np.float64) for path in self._derived}
+        follows = system.with_values(values)
+        derived = {path: np.asarray(follows.value(path), np.float64) for path in self._derived}
         changed, other = with_values(self.contents(), values | derived, system.params()), copy.copy(self)
         other._elements, other._sensors = dict(changed.elements), dict(changed.sensors)
-        other._gravity, other._parameters = changed.gravity, dict(changed.numbers)
+        other._gravity, other._parameters, other._derived = changed.gravity, dict(changed.numbers), dict(self._derived)
         return other
 
     def parameter(self, name: str, value: Any, *, unit: str = "", range: str | None = None) -> None:
@@ -283,6 +284,7 @@ class Model:
             if check_value(name, key, values[key], body.initial[key]):
                 counts[key] = len(values[key])
         count = one_count(name, counts)
+        body.check(name, values)
         return AddedElement(name, body, values, (), count or 1, count is None, True)
 
     def _connector(

@@ -336,7 +336,7 @@ class System(eqx.Module):
         if select is not None:
             tree = jax.tree.map(lambda x: select.take(x) if eqx.is_array(x) else x, tree)
             slots = tuple(slot.select(select) for slot in slots)
-        bodies = tuple(jax.tree.map(slot.rows.take, world.bodies[slot.body]) for slot in slots)
+        bodies = tuple(_taken(slot.rows, world.bodies[slot.body]) for slot in slots)
         return LocalConnector(
             with_ties(tree["element"], bodies),
             tuple(Marker(tree.get(f"marker{i}"), slot.coordinate) for i, slot in enumerate(slots)),
@@ -358,7 +358,7 @@ class System(eqx.Module):
             LocalConnector(
                 None,
                 (Marker(tree.get(f"marker{i}")),),
-                (jax.tree.map(slot.rows.take, world.bodies[slot.body]),),
+                (_taken(slot.rows, world.bodies[slot.body]),),
                 (jax.tree.map(slot.rows.take, world.q[slot.body]),),
                 (slot.rows.take(world.v[slot.body]),),
                 (slot.port,),
@@ -456,6 +456,11 @@ def _read(stacks: Any, home: ParameterLocation) -> Any:
     positions = np.concatenate([part.positions.rows for part in home.parts if part.positions is not None])
     joined = np.concatenate(rows) if isinstance(rows[0], np.ndarray) else jnp.concatenate(rows)
     return joined[np.argsort(positions)]
+
+
+def _taken(rows: Index, tree: Any) -> Any:
+    """Rows of all arrays; bodies may have functions, too."""
+    return jax.tree.map(lambda x: rows.take(x) if eqx.is_array(x) else x, tree)
 
 
 def _joined(parts):

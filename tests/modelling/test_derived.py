@@ -64,6 +64,14 @@ def test_a_length_has_the_derivative_of_all_that_follows():
     np.testing.assert_allclose(forwards, quotient, rtol=1e-7, atol=1e-8)
 
 
+def test_copies_with_other_numbers_are_models_of_their_own():
+    model = crank()
+    other = model.with_params({"crank": {"length": 0.5}})
+    other.derive("crank.angular_velocity", "10 * crank.length")
+    assert "angular_velocity" in model.assemble().params()["crank"]
+    assert "angular_velocity" not in other.assemble().params()["crank"]
+
+
 def test_a_length_is_identified():
     data = mbs.simulate(crank(0.42).assemble(), t1=0.4)
     record = mbs.Experiment(data.t, {"pin.angle": data["pin.angle"]}, {"pin.angle": mbs.Channel(noise=1e-3)})
@@ -113,6 +121,7 @@ def test_solids_have_the_inertia_of_their_points(body):
         (lambda m: m.derive("crank.inertia", "-1"), "inertia = -1.0 must be > 0"),
         (lambda m: m.derive("pin.marker1", ["crank.position[0]", "0", "0"]), "which follows from others itself"),
         (lambda m: m.derive("crank.length", "2"), "is a number of the model itself"),
+        (lambda m: m.parameter("crank.mass", 1.0), r"'crank\.mass' is a parameter of 'crank' already"),
     ],
 )
 def test_mistakes_are_named(change, said):

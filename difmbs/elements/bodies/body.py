@@ -40,6 +40,9 @@ class AbstractBody(AbstractElement):
     in_space: ClassVar[bool] = True
     """Whether it is somewhere, so that points and rotations can be asked for."""
 
+    def check(self, name: str, initial: Mapping[str, Any]) -> None:
+        """Refuses arguments and initial values that declarations of single ones cannot."""
+
     @abc.abstractmethod
     def initial_state(self, *arguments: Any, **initial: Any) -> tuple[Vector, Vector]:
         """(q, v) from the named initial values."""
@@ -109,3 +112,26 @@ class AbstractFlatBody(AbstractBody):
 
     def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
         return jax.jvp(lambda q, v: self.point_velocity(q, v, point), (q, v), (v, a))[1]
+
+
+class AbstractPlacelessBody(AbstractBody):
+    """Coordinates that are nowhere in space: they have no points, no rotation and no weight."""
+
+    extended: ClassVar[bool] = False
+    rotates: ClassVar[bool] = False
+    in_space: ClassVar[bool] = False
+
+    def pose(self, q: Vector) -> BodyPose:
+        raise NotImplementedError
+
+    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
+        raise NotImplementedError
+
+    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
+        raise NotImplementedError
+
+    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
+        raise NotImplementedError
+
+    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
+        raise NotImplementedError

@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...core.errors import ModelError
 from ...core.parameters import Spec, parameter
 from ...core.types import MaybeNumbers, Numbers, UserFunction, Vector, Vector3
-from ..ports import BodyPose
 from ..rotations import multiply
-from .body import AbstractBody
+from .body import AbstractPlacelessBody
 
 
-class GenericODE2(AbstractBody):
+class GenericODE2(AbstractPlacelessBody):
     r"""Coordinates q with equations of one's own, $(M + M_u(q))\,\ddot q + D\,\dot q + K q = f$ and what acts on them.
 
     A reduced finite-element model, modal coordinates, a body in other coordinates. Connectors, loads and constraints
@@ -26,7 +27,7 @@ class GenericODE2(AbstractBody):
     `CoordinateVectorForce`. **Initial values:** `coordinates` and `velocities`, n numbers.
     """
 
-    mass: Numbers = parameter(shape=(None, None))
+    mass: Numbers = parameter(shape=(None, None), range="mass matrix")
     stiffness: MaybeNumbers = parameter(None, shape=(None, None))
     damping: MaybeNumbers = parameter(None, shape=(None, None))
     force: MaybeNumbers = parameter(None, shape=(None,))
@@ -35,12 +36,20 @@ class GenericODE2(AbstractBody):
 
     initial: ClassVar[Mapping[str, Spec]] = {"coordinates": Spec((None,)), "velocities": Spec((None,))}
     arguments: ClassVar[Mapping[str, tuple[str, ...]]] = {"mass_user_function": ("q",)}
-    extended: ClassVar[bool] = False
-    rotates: ClassVar[bool] = False
-    in_space: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self.size = np.shape(self.mass)[-1] if np.ndim(self.mass) >= 2 else 0
+
+    def check(self, name: str, initial: Mapping[str, Any]) -> None:
+        n = self.size
+        given = dict(stiffness=self.stiffness, damping=self.damping, force=self.force, **initial)
+        for field, value in given.items():
+            shape = (n, n) if field in ("stiffness", "damping") else (n,)
+            if value is not None and np.shape(value)[-len(shape) :] != shape:
+                raise ModelError(f"'{name}': {field} must have shape {shape}, as mass has; got {np.shape(value)}.")
+        traced = isinstance(self.mass, jax.core.Tracer)
+        if self.mass_user_function is None and not traced and np.min(np.linalg.eigvalsh(self.mass)) <= 0:
+            raise ModelError(f"'{name}': mass must be positive definite, where no mass_user_function is added.")
 
     @property
     def coordinates(self) -> int:  # type: ignore[override]
@@ -52,21 +61,6 @@ class GenericODE2(AbstractBody):
 
     def initial_state(self, coordinates: Vector, velocities: Vector) -> tuple[Vector, Vector]:
         return coordinates, velocities
-
-    def pose(self, q: Vector) -> BodyPose:
-        raise NotImplementedError
-
-    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
-        raise NotImplementedError
 
     def rate(self, q: Vector, v: Vector) -> Vector:
         return v

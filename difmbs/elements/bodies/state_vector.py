@@ -8,11 +8,10 @@ import jax.numpy as jnp
 
 from ...core.parameters import Spec
 from ...core.types import Vector, Vector3
-from ..ports import BodyPose
-from .body import AbstractBody
+from .body import AbstractPlacelessBody
 
 
-class StateVector(AbstractBody):
+class StateVector(AbstractPlacelessBody):
     """States z that stand where bodies have velocity coordinates, with a mass matrix of 1: forces on them are rates.
 
     They have no coordinates, no energy and no place.
@@ -22,28 +21,10 @@ class StateVector(AbstractBody):
 
     coordinates: ClassVar[int] = 0
     initial: ClassVar[Mapping[str, Spec]] = {}
-    extended: ClassVar[bool] = False
-    rotates: ClassVar[bool] = False
-    in_space: ClassVar[bool] = False
 
     def initial_state(self, **initial: Any) -> tuple[Vector, Vector]:
         states = jnp.concatenate([jnp.ravel(x) for x in initial.values()])
         return jnp.zeros(0, states.dtype), states
-
-    def pose(self, q: Vector) -> BodyPose:
-        raise NotImplementedError
-
-    def point(self, q: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def point_velocity(self, q: Vector, v: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def point_acceleration(self, q: Vector, v: Vector, a: Vector, point: Vector3 | None) -> Vector3:
-        raise NotImplementedError
-
-    def angular_velocity(self, q: Vector, v: Vector) -> Vector3:
-        raise NotImplementedError
 
     def rate(self, q: Vector, v: Vector) -> Vector:
         return q

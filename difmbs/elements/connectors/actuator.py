@@ -1,18 +1,16 @@
 """A force or torque between two bodies that a drive exerts."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
-from ..ports import AbstractPort
 from .connector import AbstractForce, value_at
-from .relative_motion import check_motion, named, ports_of, relative_motion, units_of
+from .relative_motion import AbstractOfMotion, named, relative_motion
 
 
-class Actuator(AbstractForce):
+class Actuator(AbstractOfMotion, AbstractForce):
     r"""A drive between two bodies: positive force makes the relative motion grow.
 
     A torque T about the axis of a joint acts as +T on marker 1 and -T on marker 0; a force along an axis, a line or on
@@ -28,19 +26,6 @@ class Actuator(AbstractForce):
     force: Numbers = parameter(unit="N or N m", of_time=True)
     axis: MaybeNumbers = parameter(None, shape=(3,), range="direction")
     motion: str = eqx.field(default="rotation", static=True)
-
-    exerted: ClassVar[tuple[str, ...]] = ("force", "torque")
-
-    @property
-    def units(self) -> Mapping[str, str]:  # type: ignore[override]
-        return units_of(self.motion)
-
-    @property
-    def ports(self) -> tuple[AbstractPort, ...]:
-        return ports_of(self.motion)
-
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
-        check_motion(name, self.motion, self.axis, sizes)
 
     def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         return relative_motion(self.motion, self.axis, config, flow).efforts(-value_at(t, self.force, "force"))

@@ -34,7 +34,8 @@ class JointMotion(NamedTuple):
 class AbstractJoint(AbstractConstraint):
     """Takes away some motions of a joint frame on marker 1's body relative to one on marker 0's body.
 
-    Force and torque are those on marker 0's body; marker 1's gets the opposite, at its own marker.
+    Force and torque are those on marker 0's body, about marker 0; marker 1's body gets the opposite, about the same
+    point.
     """
 
     rotation1: eqx.AbstractVar[MaybeNumbers]

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
-from ..ports import AbstractPort
 from .connector import AbstractForce
-from .relative_motion import check_motion, named, ports_of, relative_motion, units_of
+from .relative_motion import AbstractOfMotion, named, relative_motion
 
 
-class LuGreFriction(AbstractForce):
+class LuGreFriction(AbstractOfMotion, AbstractForce):
     r"""Friction that sticks and slips: bristles with a deflection z of their own (Canudas de Wit et al. 1995).
 
     $\dot z = v - \sigma_0\frac{|v|}{g(v)} z$ with $g = F_c + (F_s - F_c)\,e^{-(v/v_s)^2}$, and $f = \sigma_0 z +
@@ -40,18 +39,6 @@ class LuGreFriction(AbstractForce):
     motion: str = eqx.field(default="rotation", static=True)
 
     initial: ClassVar[Mapping[str, Spec]] = {"bristle": Spec((), "m or rad")}
-    exerted: ClassVar[tuple[str, ...]] = ("force", "torque")
-
-    @property
-    def units(self) -> Mapping[str, str]:  # type: ignore[override]
-        return {"bristle": "", **units_of(self.motion)}
-
-    @property
-    def ports(self) -> tuple[AbstractPort, ...]:
-        return ports_of(self.motion)
-
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
-        check_motion(name, self.motion, self.axis, sizes)
 
     def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         motion = relative_motion(self.motion, self.axis, config[:2], flow[:2])

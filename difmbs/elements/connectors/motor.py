@@ -1,6 +1,5 @@
 """A prescribed relative motion."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -9,12 +8,11 @@ import jax.numpy as jnp
 from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Scalar, Vector
-from ..ports import AbstractPort
 from .connector import AbstractConstraint, value_at
-from .relative_motion import check_motion, displacement, named, ports_of, relative_motion, units_of
+from .relative_motion import AbstractOfMotion, displacement, named, relative_motion
 
 
-class Motor(AbstractConstraint):
+class Motor(AbstractOfMotion, AbstractConstraint):
     r"""A drive that prescribes a relative motion, $x - x_d(t) = 0$, or its rate, $\dot x - v_d(t) = 0$.
 
     Of rotations only the direction is prescribed: an angle and the same with a full turn more are one. The force or
@@ -38,19 +36,10 @@ class Motor(AbstractConstraint):
     multipliers: ClassVar[str] = "multipliers"
 
     @property
-    def units(self) -> Mapping[str, str]:  # type: ignore[override]
-        return units_of(self.motion)
-
-    @property
-    def ports(self) -> tuple[AbstractPort, ...]:
-        return ports_of(self.motion)
-
-    @property
     def on_velocity(self) -> bool:
         return self.speed is not None
 
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
-        check_motion(name, self.motion, self.axis, sizes)
+    def check_law(self, name: str) -> None:
         if (self.position is None) == (self.speed is None):
             raise ModelError(f"'{name}': a Motor needs either a position or a speed.")
 

@@ -1,8 +1,9 @@
 """One relative motion of two markers, as a number: what scalar force laws, motors and friction see."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +12,7 @@ from ...core.errors import ModelError
 from ...core.types import MaybeNumbers, Scalar, Vector3
 from ..ports import AbstractPort, Coordinates, Frame, Point, Pose, Twist, Wrench
 from ..rotations import length_and_direction, matrix_product, multiply, skew
-from .connector import check_choice, two_points
+from .connector import AbstractConnector, check_choice, two_points
 
 MOTIONS = ("distance", "axis", "rotation", "coordinate")
 """Distance of two points; displacement along an axis of marker 0's body; rotation about one; a coordinate of marker 1
@@ -25,20 +26,46 @@ _NAMES = {
 }
 
 
+class AbstractOfMotion(AbstractConnector):
+    """A connector that sees one relative motion of its markers: `motion` says which, `axis` along or about what."""
+
+    motion: eqx.AbstractVar[str]
+    axis: eqx.AbstractVar[MaybeNumbers]
+
+    exerted: ClassVar[tuple[str, ...]] = ("force", "torque")
+
+    @property
+    def units(self) -> Mapping[str, str]:  # type: ignore[override]
+        return dict.fromkeys(_NAMES["coordinate"], "") if self.motion == "coordinate" else {}
+
+    @property
+    def ports(self) -> tuple[AbstractPort, ...]:
+        if self.motion == "axis":
+            return (Frame(turning=False), Point())
+        if self.motion == "rotation":
+            return (Frame(), Frame())
+        return (Coordinates(), Coordinates()) if self.motion == "coordinate" else two_points()
+
+    def check_law(self, name: str) -> None:
+        """Refuses arguments besides those of the motion."""
+
+    def check(self, name: str, sizes: tuple[int, ...]) -> None:
+        check_choice(name, "motion", self.motion, MOTIONS)
+        if self.motion in ("axis", "rotation") and self.axis is None:
+            raise ModelError(f"'{name}': motion='{self.motion}' needs an axis, in the frame of marker 0's body.")
+        if self.motion in ("distance", "coordinate") and self.axis is not None:
+            raise ModelError(f"'{name}': motion='{self.motion}' has no axis; those with one are 'axis' and 'rotation'.")
+        if self.motion == "coordinate" and max(sizes) > 1:
+            raise ModelError(f"'{name}': motion='coordinate' joins single coordinates: pass body.coordinate(i).")
+        self.check_law(name)
+
+
 class RelativeMotion(NamedTuple):
     """The displacement x, its rate, and the efforts on the markers' bodies of a force that pulls x together."""
 
     x: Scalar
     rate: Scalar
     efforts: Callable[[Scalar], tuple[Any, ...]]
-
-
-def ports_of(motion: str) -> tuple[AbstractPort, ...]:
-    if motion == "axis":
-        return (Frame(turning=False), Point())
-    if motion == "rotation":
-        return (Frame(), Frame())
-    return (Coordinates(), Coordinates()) if motion == "coordinate" else two_points()
 
 
 def relative_motion(motion: str, axis: MaybeNumbers, config: Any, flow: Any) -> RelativeMotion:
@@ -100,21 +127,6 @@ def efforts_of(transposed: Any) -> tuple[Any, ...]:
     return tuple(Wrench(*x) if isinstance(x, Twist) else x for x in transposed)
 
 
-def check_motion(name: str, motion: Any, axis: Any, sizes: tuple[int, ...]) -> None:
-    check_choice(name, "motion", motion, MOTIONS)
-    if motion in ("axis", "rotation") and axis is None:
-        raise ModelError(f"'{name}': motion='{motion}' needs an axis, in the frame of marker 0's body.")
-    if motion in ("distance", "coordinate") and axis is not None:
-        raise ModelError(f"'{name}': motion='{motion}' has no axis; those with one are 'axis' and 'rotation'.")
-    if motion == "coordinate" and max(sizes) > 1:
-        raise ModelError(f"'{name}': motion='coordinate' joins single coordinates: pass body.coordinate(i).")
-
-
 def named(motion: str, x: Scalar, rate: Scalar, force: Scalar) -> dict[str, Any]:
     """As outputs."""
     return dict(zip(_NAMES[motion], (x, rate, force), strict=True))
-
-
-def units_of(motion: str) -> dict[str, str]:
-    """Of outputs that do not have their usual units."""
-    return dict.fromkeys(_NAMES["coordinate"], "") if motion == "coordinate" else {}

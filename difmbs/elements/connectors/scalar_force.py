@@ -6,31 +6,17 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 
-from ...core.types import MaybeNumbers, Numbers, Scalar, UserFunction
-from ..ports import AbstractPort
+from ...core.types import Numbers, Scalar, UserFunction
 from .connector import AbstractForce, check_function, returned, value_at
-from .relative_motion import check_motion, displacement, named, ports_of, relative_motion, units_of
+from .relative_motion import AbstractOfMotion, displacement, named, relative_motion
 
 
-class AbstractScalarForce(AbstractForce):
+class AbstractScalarForce(AbstractOfMotion, AbstractForce):
     """A force f(t, x, x') against one relative motion x of two markers; positive where it pulls x together.
 
     `motion` says which: "distance" between two points, displacement along an "axis" of marker 0's body, "rotation"
     about an axis of it, or a "coordinate" of marker 1 less one of marker 0.
     """
-
-    motion: eqx.AbstractVar[str]
-    axis: eqx.AbstractVar[MaybeNumbers]
-
-    exerted: ClassVar[tuple[str, ...]] = ("force", "torque")
-
-    @property
-    def units(self) -> Mapping[str, str]:  # type: ignore[override]
-        return units_of(self.motion)
-
-    @property
-    def ports(self) -> tuple[AbstractPort, ...]:
-        return ports_of(self.motion)
 
     @abc.abstractmethod
     def law(self, t: Scalar, x: Scalar, rate: Scalar) -> Scalar:
@@ -39,13 +25,6 @@ class AbstractScalarForce(AbstractForce):
     def potential(self, t: Scalar, x: Scalar) -> Scalar | None:
         """Potential energy of the law's conservative part; None where there is none."""
         return None
-
-    def check_law(self, name: str) -> None:
-        """Refuses arguments of the law."""
-
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
-        check_motion(name, self.motion, self.axis, sizes)
-        self.check_law(name)
 
     def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         motion = relative_motion(self.motion, self.axis, config, flow)

@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector3
 from ..ports import AbstractPort, Frame, Wrench
@@ -32,7 +31,7 @@ class SpherePlaneContact(AbstractForce):
     stiffness: Numbers = parameter(unit="N/m^n", range="nonnegative")
     radius: Numbers = parameter(0.0, unit="m", range="nonnegative")
     normal: Numbers = parameter((0.0, 0.0, 1.0), shape=(3,), range="direction")
-    exponent: Numbers = parameter(1.5, range="positive")
+    exponent: Numbers = parameter(1.5, range="one or more")
     damping: Numbers = parameter(0.0, unit="s/m", range="nonnegative")
     friction: Numbers = parameter(0.0, range="nonnegative")
     transition_velocity: Numbers = parameter(1e-3, unit="m/s", range="positive")
@@ -43,10 +42,6 @@ class SpherePlaneContact(AbstractForce):
     @property
     def ports(self) -> tuple[AbstractPort, ...]:
         return (Frame(turning=False), Frame(turning=False))
-
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
-        if not jnp.all(self.exponent >= 1):
-            raise ModelError(f"'{name}': exponent must be >= 1, got {self.exponent}.")
 
     def effort(self, t: Scalar, config: Any, flow: Any) -> tuple[Any, ...]:
         first, second = config

@@ -35,10 +35,9 @@ class UniversalJoint(AbstractJoint):
     measured: ClassVar[tuple[str, ...]] = ("rotation1",)
     units: ClassVar[Mapping[str, str]] = {"angle0": "rad", "angle1": "rad"}
 
-    def check(self, name: str, sizes: tuple[int, ...]) -> None:
+    def verify(self, name: str, t: Scalar, config: Any, flow: Any) -> None:
         across = np.cross(self.axis0, self.axis1)
-        both = np.linalg.norm(self.axis0, axis=-1) * np.linalg.norm(self.axis1, axis=-1)
-        if np.any(np.linalg.norm(across, axis=-1) < 1e-3 * both):
+        if np.linalg.norm(across) < 1e-3 * np.linalg.norm(self.axis0) * np.linalg.norm(self.axis1):
             raise ModelError(f"'{name}': the axes of a UniversalJoint must not be parallel.")
 
     @property
