@@ -13,7 +13,7 @@ import numpy as np
 from ..core.errors import FileError, ParameterError, did_you_mean
 from ..core.parameters import show
 from ..core.reprs import listed, times, value
-from ..dynamics.outputs import COMPONENTS, component_index, is_single
+from ..dynamics.outputs import COMPONENTS, component_index, is_single, output_names
 from ..simulation.solution import Solution, poses
 from .fingerprint import fingerprint
 from .reading import opened
@@ -78,10 +78,12 @@ def result_of(solution: Solution) -> Result:
     system, structure = solution.system, solution.system.structure
     kinds = {name: element.kind for name, element in structure.elements.items() if name != "ground"}
     bodies = [name for name, kind in kinds.items() if kind == "bodies"]
-    constraints = [f"{name}.force" for name, kind in kinds.items() if kind == "constraints"]
+    constraints = {name for name, kind in kinds.items() if kind == "constraints"}
+    known = (name.rpartition(".") for name in output_names(system))
+    efforts = [f"{name}.{x}" for name, _, x in known if name in constraints and x in ("force", "torque")]
     happened = solution.events if structure.events else {}
     t, q, v, stats, events = jax.tree.map(np.asarray, (solution.t, solution.q, solution.v, solution.stats, happened))
-    outputs = {name: np.asarray(solution[name]) for name in [*structure.readings, *constraints]} | poses(solution)
+    outputs = {name: np.asarray(solution[name]) for name in [*structure.readings, *efforts]} | poses(solution)
     return Result(
         *(t, q, v, solution.status, stats, events, outputs, fingerprint(system)),
         coordinates={name: system.coordinates(name) for name in bodies},

@@ -139,7 +139,7 @@ class Model:
         """
         system = self.assemble(redundant="min_norm")
         values = {path: np.asarray(x, np.float64) for path, x in system.check_params(params).items()}
-        follows = system.with_values(values)
+        follows = system.with_params(params)
         derived = {path: np.asarray(follows.value(path), np.float64) for path in self._derived}
         changed, other = with_values(self.contents(), values | derived, system.params()), copy.copy(self)
         other._elements, other._sensors = dict(changed.elements), dict(changed.sensors)

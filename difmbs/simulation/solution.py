@@ -109,7 +109,7 @@ def _read(solution: Solution, name: str) -> Any:
 
 
 def poses(solution: Solution) -> dict[str, np.ndarray]:
-    """`position` of every body, and `rotation` of those that turn, by name, all in one program."""
+    """`position` of every body in space, and `rotation` of those that turn, by name, all in one program."""
     structure, found = solution.system.structure, _poses(solution)
     named = {}
     for name, element in structure.elements.items():
@@ -132,6 +132,8 @@ def _poses(solution: Solution) -> Any:
 
 
 def _pose(body: Any, q: Coordinates, v: Velocities) -> tuple[Any, Any]:
+    if not body.in_space:
+        return None, None
     point = jnp.zeros(3, q.dtype) if body.extended else None
     return body.point(q, point), body.pose(q).rotation.reading() if body.rotates else None
 
