@@ -14,7 +14,15 @@ from ..core.types import Params, Vector
 from ..dynamics.accelerations import accelerations
 from ..dynamics.projection import consistent
 from ..linalg.small_blocks import jacobian
-from ..simulation.arguments import check_number, check_state, check_system, warn_of_single_precision, with_numbers
+from ..simulation.arguments import (
+    check_number,
+    check_state,
+    check_system,
+    check_uncontrolled,
+    warn_of_single_precision,
+    with_numbers,
+)
+from ..system.control import controlled
 from ..system.system import System
 
 
@@ -43,6 +51,7 @@ def linearize(
     value; `params`: a part of `system.params()` to replace. The matrices can be differentiated.
     """
     check_system("linearize", system)
+    check_uncontrolled("linearize", system, sampled=True)
     t = check_number("t", t)
     q, v = checked_state(system, q, v)
     system, values = with_numbers(system, params)
@@ -86,7 +95,9 @@ def _linearized(system: System, values: dict[ParameterPath, Any], t: Any, q: Any
 
     def pulled(dq: Vector, v: Vector) -> Vector:
         moved = system.retract(q, dq)
-        return _constraint_forces(system, t, moved, v, multipliers) - system.applied_forces(t, moved, v)
+        return _constraint_forces(system, t, moved, v, multipliers) - controlled(system, t, moved, v).applied_forces(
+            t, moved, v
+        )
 
     K, D = jacobian(pulled, jnp.zeros_like(v), v)
     levels = system.constraint_levels(t, q, v).values()

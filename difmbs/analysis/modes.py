@@ -11,7 +11,14 @@ from ..core.errors import SimulationError
 from ..core.reprs import value
 from ..core.types import Params
 from ..linalg.constrained_eigen import Eigen, Modal, eigen, freedoms, modal, unrefused, values, vectors
-from ..simulation.arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
+from ..simulation.arguments import (
+    check_number,
+    check_system,
+    check_uncontrolled,
+    check_whole,
+    warn_of_single_precision,
+    with_numbers,
+)
 from ..system.system import System
 from .linearize import Linearization, about, checked_state
 
@@ -95,6 +102,7 @@ def modes(
     derivatives of repeated eigenvalues NaN instead of an error.
     """
     check_system("modes", system)
+    check_uncontrolled("modes", system)
     t = check_number("t", t)
     count = None if count is None else check_whole("count", count)
     q, rest = checked_state(system, q, jnp.zeros(system.structure.velocity_count))

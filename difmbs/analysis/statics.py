@@ -18,7 +18,14 @@ from ..dynamics.outputs import Outputs, multiplier_outputs
 from ..dynamics.projection import meets
 from ..linalg.constrained_eigen import RANK
 from ..linalg.implicit import implicit
-from ..simulation.arguments import check_number, check_system, check_whole, warn_of_single_precision, with_numbers
+from ..simulation.arguments import (
+    check_number,
+    check_system,
+    check_uncontrolled,
+    check_whole,
+    warn_of_single_precision,
+    with_numbers,
+)
 from ..simulation.solution import farthest_off
 from ..system.structure import Structure
 from ..system.system import System
@@ -94,6 +101,7 @@ def static_equilibrium(
     `SimulationError` where no equilibrium is found. `t` and `load_steps` are plain values.
     """
     check_system("static_equilibrium", system)
+    check_uncontrolled("static_equilibrium", system)
     t, load_steps = check_number("t", t), check_whole("load_steps", load_steps)
     _refuse_velocity_constraints(system.structure)
     system, values = with_numbers(system, params)

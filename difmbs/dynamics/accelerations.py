@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..core.types import Level, Time, Vector
 from ..linalg.implicit import implicit
+from ..system.control import controlled
 from ..system.system import System
 from .implicit_equations import POSITION, VELOCITY, MotionEquations, residual_of
 
@@ -33,6 +34,7 @@ def derivative(t: Time, y: Vector, system: System) -> Vector:
 @jax.jit
 def accelerations(system: System, t: Time, q: Vector, v: Vector) -> tuple[Vector, dict[int, Any]]:
     """v' and the multipliers (instances, equations) of each active group of constraints."""
+    system = controlled(system, t, q, v)
     if not system.constrained:
         return system.inverse_mass(q, system.applied_forces(t, q, v)), {}
     u, _ = solved(system, t, q, v)
@@ -83,5 +85,6 @@ def corrected(system: System, q: Vector, v: Vector, level: Level, change: Vector
 
 
 def _problem(system: System, t: Time, q: Vector, v: Vector, level: Level) -> MotionEquations:
+    system = controlled(system, t, q, v)
     world = system.world(q, v)
     return MotionEquations(system, jnp.asarray(t, q.dtype), tuple(zip(world.q, world.v, strict=True)), level)

@@ -16,8 +16,9 @@ from ..elements.connectors.connector import AbstractConnector
 from ..elements.ports import Marker
 from ..elements.sensors import BODY_OUTPUTS, Output
 from ..linalg.index import Index
+from ..system.control import controlled
 from ..system.groups import ConnectorGroup
-from ..system.structure import NamedElement
+from ..system.structure import InstanceRange, NamedElement
 from ..system.system import System
 from .accelerations import accelerations
 
@@ -124,12 +125,16 @@ class Outputs(Mapping[str, Any]):
         values = self._read(BODY_OUTPUTS[variable], part.group, part.instances, point)
         return values[0] if element.single else values
 
+    def _multipliers(self, part: InstanceRange, law: AbstractConnector, variable: str) -> Any:
+        return part.instances.take(self.accelerations()[1][part.group])
+
     def _of_connector(self, name: str, element: NamedElement, part: Any, variable: str) -> Values:
-        local = self.system.part(self.system.world(self.q, self.v), name, part)
+        system = controlled(self.system, self.t, self.q, self.v)
+        local = system.part(system.world(self.q, self.v), name, part)
         group = getattr(self.system.structure, element.kind)[part.group]
         multiplier = None
         if element.kind == "constraints" and group.active:
-            multiplier = part.instances.take(self.accelerations()[1][part.group])
+            multiplier = self._multipliers(part, local.law, variable)
         values = _values(self.t, local, element.kind, multiplier)
         return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
 

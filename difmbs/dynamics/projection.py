@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core.types import Coordinates, Flag, Level, Switches, Time, Values, Variables, Vector, Velocities
+from ..system.control import controlled
 from ..system.system import System
 from .accelerations import anew, corrected, solved
 from .implicit_equations import ACCELERATION, POSITION, VELOCITY
@@ -140,7 +141,7 @@ def all_met(
     speed = size / lasts + fastest
     levels = zip((size, speed), held, start_limits(extent, v[0], given_v), strict=True)
     limits = [jnp.where(holds, _DRIFT * x, jnp.inf).at[0].set(first) for x, holds, first in levels]
-    met = jax.vmap(lambda on, *x: meets(system.switched(on), *x))(on, t, q, v, *limits)
+    met = jax.vmap(lambda on, *x: meets(controlled(system.switched(on), *x[:3]), *x))(on, t, q, v, *limits)
     return met | missing.at[0].set(False)
 
 

@@ -141,6 +141,9 @@ def model_text(model: Model, simulation: SimulationSettings | None = None, redun
         if not isinstance(rule, DerivedFormulas):
             raise FileError(f"'{name}' follows from a function, which a file cannot hold; formulas it can.")
         parts.append("[[derived]]\n" + format_table({"name": name, "value": rule.texts}))
+    if contents.controls:
+        name = ".".join(next(iter(contents.controls)))
+        raise FileError(f"'{name}' is set by a controller, a function, which a file cannot hold.")
     for name, quantity in contents.sensors.items():
         parts.append("[[sensor]]\n" + format_table({"name": name} | _sensor_table(name, quantity, counts)))
     if simulation is not None:

@@ -90,7 +90,7 @@ def run_piece(
     solver = settings.solver
     if solver is None:
         solver = RungeKutta4() if settings.dt is not None else diffrax.Tsit5()
-    step = step_of(solver, system.constrained, settings.rtol, settings.dt, settings.dt is None)
+    step = step_of(solver, system, settings.rtol, settings.dt, settings.dt is None)
     span, tolerances = (0.0, cuts.outputs[-1], settings.dt), (settings.rtol, settings.atol)
     time_loop = time_loop_of(step, span, settings.dt is None, cuts.outputs, tolerances, settings.max_steps)
     path = solve_trajectory(time_loop, system, begin, at.q, at.v).trajectory

@@ -23,6 +23,7 @@ from ..linalg.index import Index
 from ..system.groups import BodyGroup, ConnectorGroup, EventGroup, GroupMarker, NumberGroup, SensorGroup, Stack
 from ..system.structure import (
     KINDS,
+    ControlledParameter,
     DerivedParameter,
     InstanceRange,
     NamedElement,
@@ -57,6 +58,7 @@ class ModelContents:
     gravity: Any
     numbers: Mapping[ParameterPath, tuple[Any, Spec]] = dataclasses.field(default_factory=dict)
     derived: Mapping[ParameterPath, Callable[[Mapping[str, Any]], Any]] = dataclasses.field(default_factory=dict)
+    controls: Mapping[ParameterPath, Any] = dataclasses.field(default_factory=dict)
 
 
 def assemble(contents: ModelContents, redundant: str) -> System:
@@ -141,6 +143,9 @@ class _GrowingGroup:
         )
 
 
+SWITCH = "active"
+"""What a connector's switch is called among its parameters, by controllers."""
+
 _Kept = tuple[_GrowingGroup, int, Index, Index | None]
 """Where a parameter is: the group, which of its leaves, the rows, and their positions unless they are shared."""
 
@@ -149,6 +154,7 @@ def _build(contents: ModelContents) -> System:
     elements = contents.elements.values()
     events = [added for added in elements if isinstance(added.element, Event)]
     switched = dict.fromkeys(name for added in events for name, _ in added.element.switch)
+    switched |= dict.fromkeys(path[0] for path in contents.controls if path[1:] == (SWITCH,))
     builder = _SystemBuilder({name: number for number, name in enumerate(switched)})
     for added in elements:
         if isinstance(added.element, AbstractBody):
@@ -166,7 +172,11 @@ def _build(contents: ModelContents) -> System:
         builder.add_number(path, value, spec)
     starts = {added.name: added.active for added in elements}
     derived = tuple(DerivedParameter(path, function) for path, function in contents.derived.items())
-    return builder.finish(contents.gravity, tuple(starts[name] for name in switched), derived)
+    controls = tuple(
+        ControlledParameter(path, rule, rule.sampled, builder.switches[path[0]] if path[1:] == (SWITCH,) else None)
+        for path, rule in contents.controls.items()
+    )
+    return builder.finish(contents.gravity, tuple(starts.get(name, True) for name in switched), derived, controls)
 
 
 class _SystemBuilder:
@@ -299,7 +309,13 @@ class _SystemBuilder:
             for ((slots, active, switch, *_), *_), group in self.groups[kind].items()
         )
 
-    def finish(self, gravity: Any, switches: tuple[bool, ...], derived: tuple[DerivedParameter, ...]) -> System:
+    def finish(
+        self,
+        gravity: Any,
+        switches: tuple[bool, ...],
+        derived: tuple[DerivedParameter, ...],
+        controls: tuple[ControlledParameter, ...],
+    ) -> System:
         groups = [group for kind in KINDS for group in self.groups[kind].values()]
         numbers = {id(group): n for n, group in enumerate(groups)}
         homes = {
@@ -329,6 +345,7 @@ class _SystemBuilder:
             self.readings,
             switches,
             derived,
+            controls,
         )
         stacks = tuple(tuple(_device_array(column) for column in group.columns) for group in groups)
         system = System(_device_array([gravity[None]]), stacks, structure)

@@ -40,8 +40,9 @@ from ..elements.connectors.connector import (
 from ..elements.event import Event
 from ..elements.sensors import AbstractSensor, Output
 from ..system.system import System
-from .assembly import AddedElement, ModelContents, assemble
+from .assembly import SWITCH, AddedElement, ModelContents, assemble
 from .attitude import CALLED_OTHERWISE, rotation_vector
+from .controllers import Controller, check_controls
 from .derived import checked_number, checked_rule, path_of, resolved
 from .description import Description, describe
 from .editing import remove, replace
@@ -71,6 +72,7 @@ class Model:
         self._elements: dict[str, AddedElement] = {}
         self._sensors: dict[str, Any] = {}
         self._parameters: dict[ParameterPath, tuple[Any, Spec]] = {}
+        self._controls: dict[ParameterPath, Controller] = {}
         self._derived: dict[ParameterPath, Callable[[Mapping[str, Any]], Any]] = {}
         self._elements[GROUND] = AddedElement(GROUND, Ground(), {}, (), 1, True, True)
 
@@ -127,9 +129,8 @@ class Model:
 
     def contents(self) -> ModelContents:
         """All that was added, as it was checked: for what writes or draws models."""
-        return ModelContents(
-            dict(self._elements), dict(self._sensors), self._gravity, dict(self._parameters), dict(self._derived)
-        )
+        numbers, derived, controls = dict(self._parameters), dict(self._derived), dict(self._controls)
+        return ModelContents(dict(self._elements), dict(self._sensors), self._gravity, numbers, derived, controls)
 
     def with_params(self, params: Params) -> "Model":
         """The model with some parameters replaced; `params` has the form of a part of `model.assemble().params()`.
@@ -143,7 +144,8 @@ class Model:
         derived = {path: np.asarray(follows.value(path), np.float64) for path in self._derived}
         changed, other = with_values(self.contents(), values | derived, system.params()), copy.copy(self)
         other._elements, other._sensors = dict(changed.elements), dict(changed.sensors)
-        other._gravity, other._parameters, other._derived = changed.gravity, dict(changed.numbers), dict(self._derived)
+        other._gravity, other._parameters = changed.gravity, dict(changed.numbers)
+        other._derived, other._controls = dict(self._derived), dict(self._controls)
         return other
 
     def parameter(self, name: str, value: Any, *, unit: str = "", range: str | None = None) -> None:
@@ -164,6 +166,22 @@ class Model:
         `params()` any more.
         """
         self._derived[path_of(name)] = checked_rule(name, rule)
+
+    def control(self, name: str, rule: Any, *, sampled: bool = False) -> None:
+        """Sets a parameter of a force law or load, or the switch of a connector, while the model moves: feedback.
+
+        `name`: such as "motor.force", or "clutch.active" for a switch; `rule`: a function of (t, outputs, p), the time,
+        the outputs and all parameters by name; `sampled`: it is called at the start of each time step, and what it
+        returns holds until the next, so that the size `dt` of the steps is the controller's sampling time.
+        """
+        if not callable(rule):
+            raise ModelError(f"the controller of {show(name)} must be a function of (t, outputs, p), got {show(rule)}.")
+        if not isinstance(sampled, bool):
+            raise ModelError(f"the controller of {show(name)}: sampled must be True or False, got {show(sampled)}.")
+        path = path_of(name)
+        if path[1:] == (SWITCH,) and not sampled:
+            raise ModelError(f"'{name}' switches between steps: pass sampled=True, or use an Event.")
+        self._controls[path] = Controller(name, rule, sampled)
 
     def switch(self, name: str, active: bool) -> None:
         """Switches a connector on or off in systems assembled from now on."""
@@ -191,7 +209,9 @@ class Model:
             raise ModelError("the model has no body. Add one, for example model.add('bob', MassPoint(mass=1.0)).")
         # Also what is built inside jit has numbers of its own.
         with jax.ensure_compile_time_eval():
-            system = assemble(resolved(self.contents()), redundant)
+            contents = resolved(self.contents())
+            system = assemble(contents, redundant)
+            check_controls(contents, system)
             for name, quantity in self._sensors.items():
                 if not isinstance(quantity, tuple):
                     _try_sensor(system, name)

@@ -21,7 +21,7 @@ def with_values(contents: ModelContents, values: Mapping[ParameterPath, Any], kn
     sensors = {name: _moved(name, sensor, values) for name, sensor in contents.sensors.items()}
     gravity = values.get(("gravity", "acceleration"), contents.gravity)
     numbers = {path: (values.get(path, value), spec) for path, (value, spec) in contents.numbers.items()}
-    return ModelContents(elements, sensors, gravity, numbers, contents.derived)
+    return ModelContents(elements, sensors, gravity, numbers, contents.derived, contents.controls)
 
 
 def _changed(added: AddedElement, values: Mapping[ParameterPath, Any], known: Mapping[str, Any]) -> AddedElement:

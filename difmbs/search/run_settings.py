@@ -27,12 +27,14 @@ class RunSettings:
     max_steps: int
     single: bool
     """Whether the system is in single precision."""
+    sampled: bool
+    """Whether the system has sampled controllers, whose sampling time `dt` is."""
 
     @classmethod
     def of(cls, system: System, dt: Any, solver: Any, rtol: Any, atol: Any, max_steps: int) -> "RunSettings":
         """With tolerances that suit the precision of the system, if none are given."""
         single = system.gravity.dtype == jnp.float32
-        return cls(dt, solver, *tolerances(system, rtol, atol), max_steps, single)
+        return cls(dt, solver, *tolerances(system, rtol, atol), max_steps, single, system.structure.sampled)
 
     def simulate(self, system: System, **times_and_throw: Any) -> Solution:
         """`simulate` with these arguments; `times_and_throw`: the others."""
@@ -41,7 +43,9 @@ class RunSettings:
     @property
     def with_shorter_steps(self) -> "RunSettings | None":
         """With steps half as long, or with tighter tolerances where they are loose; None where steps are chosen by
-        tolerances of the usual size."""
+        tolerances of the usual size, or are those of controllers."""
+        if self.sampled:
+            return None
         if self.dt is not None:
             return dataclasses.replace(self, dt=self.dt / 2, max_steps=2 * self.max_steps)
         factor = max(0.01, _LEAST_SINGLE / self.rtol) if self.single else 0.01

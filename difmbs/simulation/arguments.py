@@ -78,6 +78,14 @@ def check_system(function: str, system: Any) -> None:
         raise SimulationError(f"{function} takes a System, got {type(system).__name__}. Call model.assemble() first.")
 
 
+def check_uncontrolled(function: str, system: System, sampled: bool = False) -> None:
+    """Refuses controllers, whose forces join bodies in ways that equations do not have; only those that are sampled."""
+    controls = [control for control in system.structure.controls if control.sampled or not sampled]
+    if controls:
+        name = ".".join(controls[0].path)
+        raise SimulationError(f"{function} leaves out controllers: take that of '{name}' out, and set the parameter.")
+
+
 def check_state(name: str, value: Any, size: int) -> Values:
     """Coordinates or velocity coordinates of a system, as an array."""
     state = as_array(value)
@@ -151,6 +159,8 @@ def check_plain(system: System, solver: Any) -> None:
         what = "a system with constraints"
     elif system.structure.events:
         what = "a system with events"
+    elif system.structure.sampled:
+        what = "a system with sampled controllers"
     if what is not None:
         raise SimulationError(
             f"adjoint= and SaveAt(steps=True) use diffrax' own loop, which cannot run {what}. Leave them out and pass "

@@ -18,6 +18,7 @@ from ..dynamics.accelerations import accelerations
 from ..dynamics.implicit_equations import VELOCITY
 from ..dynamics.projection import ProjectionPlan, violations
 from ..jaxtools.gradient_check import quotient_error
+from ..system.control import controlled
 from ..system.structure import equation_names
 from ..system.system import System
 from .arguments import difference_step
@@ -165,7 +166,7 @@ def _at_outputs(system: System, on: Switches, t: Time, q: Coordinates, v: Veloci
     potential."""
 
     def at(on, t, q, v):
-        here = system.switched(on)
+        here = controlled(system.switched(on), t, q, v)
         position, velocity = violations(here, t, q, v)
         acceleration, multipliers = accelerations(here, t, q, v)
         lengths = jnp.maximum(here.row_lengths(t, q), jnp.finfo(q.dtype).tiny)

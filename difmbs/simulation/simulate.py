@@ -84,7 +84,7 @@ def simulate(
     else:
         times = output_times(saveat, t0, t1)
         varying = dt is None or bool(system.structure.events)
-        step = step_of(solver, system.constrained, rtol, dt, varying)
+        step = step_of(solver, system, rtol, dt, varying)
         time_loop = time_loop_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
         solution = _simulate(system, values, time_loop, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):

@@ -90,6 +90,19 @@ class DerivedParameter:
     function: Callable[[Mapping[str, Any]], Any]
 
 
+@dataclasses.dataclass(frozen=True)
+class ControlledParameter:
+    """A parameter, or with `switch` the switch of a connector, that a function (system, t, q, v) sets.
+
+    The system that it is given has no controls. `sampled`: what it sets holds during each time step.
+    """
+
+    path: ParameterPath
+    function: Callable[..., Any]
+    sampled: bool
+    switch: int | None = None
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Structure:
     """Everything about a model that is not a number: compared by content, so that equal models share compiled code."""
@@ -109,6 +122,7 @@ class Structure:
     """Whether each connector that events switch is on at the start."""
     derived: tuple[DerivedParameter, ...] = ()
     """In the order in which they follow from others."""
+    controls: tuple[ControlledParameter, ...] = ()
     plan: ConstraintPlan | None = None
     """None before the constraints were analysed: then multipliers are not known."""
 
@@ -125,6 +139,7 @@ class Structure:
             dict(self.readings),
             self.switches,
             self.derived,
+            self.controls,
             self.plan,
         )
 
@@ -142,6 +157,19 @@ class Structure:
     @functools.cached_property
     def derived_paths(self) -> frozenset[ParameterPath]:
         return frozenset(rule.path for rule in self.derived)
+
+    @functools.cached_property
+    def without_controls(self) -> "Structure":
+        return dataclasses.replace(self, controls=())
+
+    @functools.cached_property
+    def without_sampled(self) -> "Structure":
+        """With controls that act between the steps' ends, too."""
+        return dataclasses.replace(self, controls=tuple(c for c in self.controls if not c.sampled))
+
+    @property
+    def sampled(self) -> bool:
+        return any(control.sampled for control in self.controls)
 
     def first_stack(self, kind: str) -> int:
         """Where the stacks of a kind of groups begin in `System.stacks`."""

@@ -108,7 +108,7 @@ def test_data_without_noise_do_not_make_steps_too_long():
 
 
 def test_tighter_tolerances_are_possible_in_single_precision():
-    settings = RunSettings(None, None, 5e-6, 1e-6, 1000, single=True)
+    settings = RunSettings(None, None, 5e-6, 1e-6, 1000, single=True, sampled=False)
     assert dataclasses.replace(settings, rtol=1.1e-5).with_shorter_steps.rtol == pytest.approx(1e-6)
     assert dataclasses.replace(settings, rtol=1e-3).with_shorter_steps.rtol == pytest.approx(1e-5)
     assert dataclasses.replace(settings, rtol=5e-5, single=False).with_shorter_steps.rtol == pytest.approx(5e-7)
