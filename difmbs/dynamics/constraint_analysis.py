@@ -62,7 +62,9 @@ def couple(system: System, redundant: str) -> System:
     found = _Found(system)
     nodes, waits = plan_elimination(found.sizes, found.held)
     couplings = {
-        number: Coupling(found.equations[number], Index(nodes[where]), Index(waits[where]))
+        number: Coupling(
+            found.equations[number], Index(nodes[where]), Index(waits[where]), weight=found.weights.get(number, 0.0)
+        )
         for number, where in found.numbers.items()
     }
     if not np.any(waits):
@@ -110,7 +112,7 @@ class _Found:
     """M at the start and G there and anywhere else, scaled so that M is 1 and the rows of G have length 1.
 
     `held`: the constraints with the bodies that could carry them, group by group; `sizes`: of the bodies' nodes;
-    `numbers`: by group which of them are its own.
+    `numbers`: by group which of them are its own; `weights`: of groups on bodies that have coordinates without mass.
     """
 
     def __init__(self, system: System):
@@ -120,9 +122,11 @@ class _Found:
         turned = np.arange(len(how_far)) > _FAR
         everything = _evaluate(system, jnp.asarray(directions, system.gravity.dtype), turned)
         masses, jacobians = jax.tree.map(np.asarray, everything)
-        scales = [np.sqrt(np.abs(np.diagonal(m, axis1=-2, axis2=-1))) for m in masses]
+        scales = [_scales(m) for m in masses]
         self.jacobians: dict[int, list[np.ndarray]] = {}
         self.lengths: dict[int, np.ndarray] = {}
+        self.weights: dict[int, float] = {}
+        light = [_is_light(m) for m in masses]
         for number, blocks in jacobians.items():
             slots = structure.constraints[number].slots
             scaled = [g / scales[s.body][s.rows.rows][:, None, :] for s, g in zip(slots, blocks, strict=True)]
@@ -130,6 +134,8 @@ class _Found:
             lengths = np.sqrt(np.where(squares > 0, squares, 1))
             self.lengths[number] = lengths[0]
             self.jacobians[number] = [g / lengths[..., None] for g in scaled]
+            if any(np.any(light[slot.body][slot.rows.rows]) for slot in slots):
+                self.weights[number] = float(1 / np.mean(lengths[0] ** 2))
         self.equations = {number: length.shape[1] for number, length in self.lengths.items()}
         self.sizes, first = body_nodes(structure)
         self.held: list[PlannedConstraint] = []
@@ -201,6 +207,20 @@ class _Found:
             owners += [(number, i) for i in range(count) for _ in range(equations)]
         shape = (len(owners), self.structure.velocity_count)
         return csr_array((np.concatenate(numbers), np.concatenate(places, axis=1)), shape=shape), owners
+
+
+def _is_light(masses: np.ndarray) -> np.ndarray:
+    """Whether bodies have mass matrices that are not regular."""
+    found = [np.linalg.eigvalsh(x) for x in masses]
+    return np.asarray([x.size > 0 and x[0] <= 1e-12 * x[-1] for x in found], bool)
+
+
+def _scales(masses: np.ndarray) -> np.ndarray:
+    """Square roots of the masses on the diagonals; the largest one of the body for coordinates without mass, which
+    constraints have to hold."""
+    found = np.sqrt(np.abs(np.diagonal(masses, axis1=-2, axis2=-1)))
+    largest = np.max(found, axis=-1, keepdims=True, initial=0)
+    return np.where(found > 1e-12 * largest, found, largest)
 
 
 def _always_regular(blocks: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Flag, Level, Multipliers, Time, Values, Variables, Velocities
 from ..linalg.implicit import implicit
+from ..linalg.small_blocks import matmul
 from ..system.groups import LocalConnector
 from ..system.system import BodyStates, LocalField, System
 from .matrix_layout import FactorizedMatrix, MatrixLayout, layout
@@ -129,8 +130,10 @@ class AbstractEquations(eqx.Module):
         for number, (group, leaves) in enumerate(system.with_leaves("constraints")):
             if group.active:
                 held = Held.of(system.local(world, group, leaves))
-                pulled, equation = eqx.filter_vmap(self._of_constraint)(held, self.multipliers(u, number))
-                if reactions:
+                weight = structure.couplings[number].weight
+                of_constraint = functools.partial(self._of_constraint, weight=weight)
+                pulled, equation = eqx.filter_vmap(of_constraint)(held, self.multipliers(u, number))
+                if reactions or weight:
                     system.add_to(total, group.slots, pulled)
                 equations.append(equation.reshape(-1))
         return jnp.concatenate([*(x.reshape(-1) for x in total), *equations])
@@ -156,11 +159,11 @@ class AbstractEquations(eqx.Module):
         for share in place.shares:
             group, leaves = system.with_leaves(share.kind)[share.group]
             arguments: list[Any] = [Held.of(system.local(world, group, leaves, share.instances))]
+            own = self.own_jacobian
             if share.kind == "constraints":
                 arguments.append(share.instances.take(self.multipliers(u, share.group)))
-            blocks += eqx.filter_vmap(lambda *x, share=share: share.blocks(self.own_jacobian(*x), place.size))(
-                *arguments
-            )
+                own = functools.partial(own, weight=structure.couplings[share.group].weight)
+            blocks += eqx.filter_vmap(lambda *x, share=share, own=own: share.blocks(own(*x), place.size))(*arguments)
         for group, leaves in system.with_leaves("fields"):
             if group.active and self.stiff:
                 blocks += self._field_blocks(system.field(world, group, leaves), place)
@@ -173,14 +176,14 @@ class AbstractEquations(eqx.Module):
 
         return jax.vmap(along, -1, -1)(*placed.slopes, np.eye(x.size, dtype=x.dtype))
 
-    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None) -> list[Any]:
+    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None, weight: float = 0.0) -> list[Any]:
         """Of one connector: rows and columns by marker, and last those of the multipliers; None for zeros."""
 
         def rows(point, multiplier):
             there = held.moved(*zip(*point, strict=True))
             if multiplier is None:
                 return self._of_force(there)
-            pulled, equation = self._of_constraint(there, multiplier)
+            pulled, equation = self._of_constraint(there, multiplier, weight)
             return (*pulled, equation)
 
         # All columns at once: each part of the unknowns moves in columns of its own.
@@ -238,8 +241,10 @@ class AbstractEquations(eqx.Module):
     def _of_force(self, held: Held) -> Any:
         return _negative(self.at_work(held.there.force(self.t)))
 
-    def _of_constraint(self, held: Held, multiplier: Multipliers) -> tuple[Any, Any]:
+    def _of_constraint(self, held: Held, multiplier: Multipliers, weight: float = 0.0) -> tuple[Any, Any]:
         pulled, equation = self.of_constraint(held, multiplier)
+        if weight:
+            pulled, _ = self.of_constraint(held, multiplier + weight * equation)
         return held.connector.switched(pulled), held.connector.switched(equation, multiplier)
 
     def _field_blocks(self, field: LocalField, place: Any) -> list[Any]:
@@ -313,13 +318,14 @@ class MotionEquations(AbstractEquations):
     def body_block(self, body: Any, placed: PlacedBody, x: Values) -> Values:
         return body.mass_matrix(placed.q)
 
-    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None) -> list[Any]:
-        """[0 G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
+    def own_jacobian(self, held: Held, multiplier: Multipliers | None = None, weight: float = 0.0) -> list[Any]:
+        """[w G^T G, G^T; G 0] by marker, None for zeros; [0 0; 0 1] where the constraint is switched off."""
         switched = held.connector.switched
         blocks = switched(held.there.constraint_jacobian(self.t))
         eye = np.eye(blocks[0].shape[0], dtype=blocks[0].dtype)
         corner = None if held.connector.on is None else switched(jnp.zeros_like(eye), eye)
-        return [*([*(None for _ in blocks), g.T] for g in blocks), [*blocks, corner]]
+        square = lambda a, b: weight * matmul(a.T, b) if weight else None
+        return [*([*(square(g, other) for other in blocks), g.T] for g in blocks), [*blocks, corner]]
 
     def error(self, u: Variables, du: Variables) -> Values:
         return relative(du, [u])

@@ -52,6 +52,31 @@ def converted_body(mbs: Any, exu: Any, item: dict[str, Any], node: dict[str, Any
     return "it is of a kind that is not converted"
 
 
+def with_initial(mbs: Any, exu: Any, number: int, node: dict[str, Any]) -> dict[str, Any]:
+    """A node with the initial values of the assembled system, which others may have changed since."""
+    start, data = exu.ConfigurationType.Initial, mbs.systemData
+    first_order = node["nodeType"] == "GenericODE1"
+    if "referenceCoordinates" not in node or node["nodeType"] == "PointGround":
+        return node
+    first = mbs.GetNodeODE1Index(number) if first_order else mbs.GetNodeODE2Index(number)
+    if first < 0:
+        return node
+    part = slice(first, first + len(node["referenceCoordinates"]))
+    if first_order:
+        return node | {"initialCoordinates": np.asarray(data.GetODE1Coordinates(start))[part]}
+    rates = "initialVelocities" if "initialVelocities" in node else "initialCoordinates_t"
+    q, v = data.GetODE2Coordinates(start), data.GetODE2Coordinates_t(start)
+    return node | {"initialCoordinates": np.asarray(q)[part], rates: np.asarray(v)[part]}
+
+
+def point_of_node(node: dict[str, Any]) -> ConvertedBody:
+    """A particle of 1 kg for a node that has no body."""
+    reference = np.asarray(node["referenceCoordinates"], float)
+    q, v = reference + np.asarray(node["initialCoordinates"], float), _velocities(node)
+    element = (MassPoint if reference.size == 3 else MassPoint2D)(1.0)
+    return ConvertedBody(element, dict(position=q, velocity=v), reference, np.zeros(3))
+
+
 def generic_body(item: dict[str, Any], nodes: list[dict[str, Any]]) -> ConvertedBody:
     """Second-order equations; `force` counts displacements, without the reference."""
     reference = np.concatenate([np.asarray(node["referenceCoordinates"], float) for node in nodes])

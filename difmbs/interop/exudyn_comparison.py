@@ -11,6 +11,9 @@ from ..solvers.newmark import GeneralizedAlpha, TrapezoidalIndex2
 from ..solvers.runge_kutta_4 import RungeKutta4
 from .exudyn_model import from_exudyn
 
+_NOTHING = 1e-10
+"""Up to this size, values are those of a sensor that shows nothing, and rounding."""
+
 
 def compare_with_exudyn(mbs: Any, t1: float, dt: float, solver: Any = None) -> dict[str, float]:
     """The largest difference of every sensor between both programs, over the largest value of the sensor.
@@ -20,7 +23,9 @@ def compare_with_exudyn(mbs: Any, t1: float, dt: float, solver: Any = None) -> d
     **Arguments:** `solver`: `GeneralizedAlpha` (default, spectral radius 0.9), `TrapezoidalIndex2` or `RungeKutta4`.
     """
     solver = GeneralizedAlpha(0.9) if solver is None else solver
-    model = from_exudyn(mbs)
+    if isinstance(solver, GeneralizedAlpha):
+        solver = GeneralizedAlpha(solver.spectral_radius, as_exudyn=True)
+    model = from_exudyn(mbs, dt)
     steps = round(t1 / dt)
     if steps < 1 or abs(steps * dt - t1) > 1e-9 * t1:
         raise ModelError(f"t1 = {t1:g} must be a whole number of steps dt = {dt:g}.")
@@ -32,7 +37,7 @@ def compare_with_exudyn(mbs: Any, t1: float, dt: float, solver: Any = None) -> d
         ours = np.asarray(run[name]).reshape(len(times), -1)
         theirs = record[:, 1 : 1 + ours.shape[1]]
         size = np.abs(theirs).max()
-        found[name] = float(np.abs(ours - theirs).max() / (size if size > 0 else 1))
+        found[name] = float(np.abs(ours - theirs).max() / (size if size > _NOTHING else 1))
     return found
 
 
@@ -53,11 +58,11 @@ def _recorded(mbs: Any, t1: float, steps: int, solver: Any) -> dict[str, np.ndar
     for number in sensors:
         mbs.SetSensorParameter(number, "storeInternal", True)
         mbs.SetSensorParameter(number, "writeToFile", False)
-    mbs.Assemble()
     settings: Any = exu.SimulationSettings()
     integration = settings.timeIntegration
     integration.endTime, integration.numberOfSteps = t1, steps
-    integration.newton.relativeTolerance, integration.newton.absoluteTolerance = 1e-12, 1e-12
+    integration.newton.relativeTolerance, integration.newton.absoluteTolerance = 1e-10, 1e-10
+    integration.adaptiveStep = False
     integration.newton.useModifiedNewton = False
     if isinstance(solver, GeneralizedAlpha):
         integration.generalizedAlpha.spectralRadius = solver.spectral_radius

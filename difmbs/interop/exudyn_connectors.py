@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -25,8 +24,9 @@ from ..elements.connectors.spring_damper import SpringDamper
 from ..elements.connectors.torsional_spring_damper import TorsionalSpringDamper
 
 Item = dict[str, Any]
-User = Callable[[str], Any]
-"""The user function of a field, as one of (t, ...); None if there is none."""
+User = Callable[..., Any]
+"""The user function of a field, as one of (t, ...); None if there is none. A second argument says how it is called:
+`through(function, t, ...)`."""
 Markers = tuple[Any, Any]
 """The converted markers of a connector."""
 
@@ -45,10 +45,10 @@ def cartesian_spring_damper(item: Item, user: User, markers: Markers) -> Any:
 
 def coordinate_spring_damper(item: Item, user: User, markers: Markers) -> Any:
     first, second = markers
-    apart, function = second.reference - first.reference, user("springForceUserFunction")
-    if function is None:
+    apart = second.reference - first.reference
+    of_displacement = user("springForceUserFunction", lambda law, t, x, *others: law(t, x - apart, *others))
+    if of_displacement is None:
         return CoordinateSpringDamper(item["stiffness"], item["damping"], item["offset"] + apart)
-    of_displacement = lambda t, x, *others: function(t, x - apart, *others)
     return CoordinateSpringDamper(item["stiffness"], item["damping"], item["offset"], user_function=of_displacement)
 
 
@@ -71,15 +71,15 @@ def linear_spring_damper(item: Item, user: User, markers: Markers) -> Any:
 
 def rigid_body_spring_damper(item: Item, user: User, markers: Markers) -> Any:
     stiffness, damping = (np.asarray(item[field], float) for field in ("stiffness", "damping"))
-    function = user("springForceTorqueUserFunction")
+    matrices = [np.asarray(item[f"rotationMarker{i}"], float) for i in (0, 1)]
+    law = user(
+        "springForceTorqueUserFunction",
+        lambda law, t, x, v, k, d, offset: law(t, x[:3], x[3:], v[:3], v[3:], k, d, *matrices, offset),
+    )
     if item["useIntrinsicFormulation"] or user("postNewtonStepUserFunction") is not None:
         return "its intrinsic formulation, and functions after Newton's steps, are not converted"
     frames = {f"rotation{i}": _vector(markers[i].frame @ np.asarray(item[f"rotationMarker{i}"])) for i in (0, 1)}
     rest = lambda matrix: None if not np.any(matrix - np.diag(np.diag(matrix))) else matrix - np.diag(np.diag(matrix))
-    law = None
-    if function is not None:
-        matrices = [np.asarray(item[f"rotationMarker{i}"], float) for i in (0, 1)]
-        law = lambda t, x, v, k, d, offset: function(t, x[:3], x[3:], v[:3], v[3:], k, d, *matrices, offset)
     return Bushing(
         np.diag(stiffness), np.diag(damping), item["offset"], **frames, stiffness_matrix=rest(stiffness),
         damping_matrix=rest(damping), as_exudyn=True, user_function=law,
@@ -110,13 +110,10 @@ def distance(item: Item, user: User, markers: Markers) -> Any:
 
 def coordinate(item: Item, user: User, markers: Markers) -> Any:
     (first, second), factor = markers, item["factor1"]
-    function = user("offsetUserFunction")
     # Exudyn's coordinates are displacements from the reference.
     apart = 0.0 if item["velocityLevel"] else factor * second.reference - first.reference
-    offset = item["offset"] + apart
-    if function is not None:
-        offset = lambda t, given=item["offset"]: function(t, given) + apart
-    return CoordinateConstraint(factor, offset, item["velocityLevel"])
+    function = user("offsetUserFunction", lambda offset, t: offset(t, item["offset"]) + apart)
+    return CoordinateConstraint(factor, item["offset"] + apart if function is None else function, item["velocityLevel"])
 
 
 def coordinate_vector(item: Item, user: User, markers: Markers) -> Any:
@@ -157,15 +154,13 @@ def prismatic_x(item: Item, user: User, markers: Markers) -> Any:
 
 def _joint(item: Item, user: User, markers: Markers, locked: Any) -> Any:
     frames = [_vector(markers[i].frame @ np.asarray(item[f"rotationMarker{i}"])) for i in (0, 1)]
-    function = user("offsetUserFunction") if "offsetUserFunction" in item else None
+    given = np.asarray(item.get("offsetUserFunctionParameters", 0.0), float)
+    function = user("offsetUserFunction", lambda offset, t: offset(t, given)) if "offsetUserFunction" in item else None
     if function is None:
         return GenericJoint(locked=locked, rotation0=frames[0], rotation1=frames[1])
-    given = np.asarray(item["offsetUserFunctionParameters"], float)
     if all(locked[:3]) and not (markers[0].on_ground and np.allclose(frames[0], 0)):
         return "an offset of three locked translations is in the world's frame: put marker 0 on ground, unrotated"
-    return GenericJoint(
-        locked=locked, rotation0=frames[0], rotation1=frames[1], offset=lambda t: jnp.asarray(function(t, given))
-    )
+    return GenericJoint(locked=locked, rotation0=frames[0], rotation1=frames[1], offset=function)
 
 
 def rolling_disc(item: Item, user: User, markers: Markers) -> Any:

@@ -1,93 +1,232 @@
 """User functions of Exudyn's items, called with its signatures and traced by JAX."""
 
-import math
+import contextlib
+import dis
 import types
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
-import numpy as np
 
 from ..core.errors import ModelError
+from .numpy_code import Assignable, as_array, with_jax
+
+
+class Reading(NamedTuple):
+    """What a function reads: a method of the system, such as GetObjectOutput, and its arguments."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+
+class Written(NamedTuple):
+    """What a function sets: a field of an "object" or "load", by its number, one of mbs.variables ("variables", 0), or
+    a global variable of Python code ("globals", the number of its module in the order of being met)."""
+
+    what: str
+    number: int
+    name: str
+
+    @property
+    def is_variable(self) -> bool:
+        return self.what in ("variables", "globals")
+
+
+_CONSTANTS = ("GetObjectParameter", "GetNodeParameter", "GetMarkerParameter", "GetLoadParameter", "GetSensorParameter",
+              "GetObject", "GetNode", "GetMarker", "GetLoad", "GetSensor")  # fmt: skip
+_MOVING = ("GetObjectOutput", "GetObjectOutputBody", "GetNodeOutput", "GetMarkerOutput", "GetSensorValues")
+_SETS = {"SetObjectParameter": "object", "SetLoadParameter": "load"}
+
+
+Values = dict[tuple[tuple[str, int], Any], Any]
+_NOTHING = object()
 
 
 class ExudynSystem:
-    """What user functions are given as `mbs`: its variables, and nothing that would be a number of another program."""
+    """What user functions are given as `mbs`: its variables and numbers that stay, and what moves as JAX traces it.
 
-    def __init__(self, item: str, variables: Any):
-        self._item, self.variables = item, variables
+    `reads`: what is read, as it is asked for; None: nothing may be. `writes`: what was set; None: nothing may be.
+    """
+
+    def __init__(self, mbs: Any):
+        self._mbs = mbs
+        self._reads: Callable[[Reading], Any] | None = None
+        self._writes: dict[Written, Any] | None = None
+        self._translated: dict[int, Any] = {}
+        self._modules: dict[int, dict[str, Any]] = {}
+        self.variables: dict[Any, Any] = dict(getattr(mbs, "variables", {}))
+        self.used: set[Any] = set()
 
     def __getattr__(self, name: str) -> Any:
+        if name in _CONSTANTS:
+            return getattr(self._mbs, name)
+        if name in _MOVING and self._reads is not None:
+            reads = self._reads
+            return lambda *given, **more: reads(_reading(name, given, more))
+        if name in _SETS and self._writes is not None:
+            return lambda number, field, value: self._set(Written(_SETS[name], int(number), field), value)
         raise ModelError(
-            f"'{self._item}': its user function reads mbs.{name}, which has no values here. Write it as a function of "
-            "its arguments, or replace the element after the conversion by one with markers on what it reads."
+            f"a user function calls mbs.{name}, which has no values here. Write it as a function of its arguments, or "
+            "of outputs of objects, nodes, markers and sensors."
         )
 
+    def translate(self, function: Any) -> Any:
+        """The function as it is called, with the variables around it."""
+        return with_jax(function, self._translated, self._modules)
 
-class ExudynFunction(eqx.Module):
-    """A user function (mbs, t, ...) of an item as one of (t, ...); `number` of the item is passed where Exudyn does."""
-
-    function: Any = eqx.field(static=True)
-    item: str = eqx.field(static=True)
-    system: Any = eqx.field(static=True)
-    number: int | None = eqx.field(static=True)
-
-    def __call__(self, t: Any, *arguments: Any) -> Any:
-        given = (self.system, t, *(() if self.number is None else (self.number,)), *arguments)
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """What a function returns, written with numpy and math or with JAX."""
+        function = self.translate(function)
+        arrays = self._arrays()
         try:
-            found = self.function(*given)
-        except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError, TypeError):
-            # Written with numpy or math: the same code with JAX in their place.
-            found = _with_jax(self.function)(*given)
-        return jax.tree.map(jnp.asarray, found) if not isinstance(found, (list, tuple)) else _stacked(found)
+            return as_array(function(self, *arguments))
+        finally:
+            if self._writes is None:
+                # What a function left in arrays around it is of this call, as JAX traces it.
+                _restore(arrays)
+
+    @contextlib.contextmanager
+    def during(self, reads: Any, writes: Any = None, variables: dict[Written, Any] | None = None) -> Iterator[None]:
+        """Answers reads, notes what is set, and gives variables other values."""
+        before = self._reads, self._writes, dict(self.variables), {k: dict(v) for k, v in self._modules.items()}
+        arrays = self._arrays()
+        self._reads, self._writes = reads, writes
+        for written, value in (variables or {}).items():
+            known = self._place(written)
+            known[written.name] = Assignable(value) if isinstance(known[written.name], Assignable) else value
+        try:
+            yield
+        finally:
+            self._reads, self._writes = before[:2]
+            _restore(arrays)
+            self.variables.clear()
+            self.variables.update(before[2])
+            for key, known in self._modules.items():
+                if key in before[3]:
+                    known.clear()
+                    known.update(before[3][key])
+
+    def changed(self, before: Values) -> dict[Written, Any]:
+        """Variables that are not what they were."""
+        found = {}
+        for place, known in self._places():
+            for name, value in known.items():
+                old = before.get((place, name), _NOTHING)
+                if _content(value) is not old and not callable(value):
+                    found[Written(*place, name)] = _content(value)
+        return found
+
+    def values(self) -> Values:
+        """All variables now."""
+        return {(place, name): _content(value) for place, known in self._places() for name, value in known.items()}
+
+    def uses(self, function: Any) -> set[Written]:
+        """The variables that a function mentions; all of mbs.variables, if it mentions these."""
+        found, mentioned = set(), _mentioned(function)
+        for place, known in self._places():
+            every = place[0] == "variables" and "variables" in mentioned
+            found |= {Written(*place, x) for x in known if every or (place[0] == "globals" and x in mentioned)}
+        return found
+
+    def _arrays(self) -> list[tuple[Assignable, Any]]:
+        return [(array, array.value) for array in self._translated.values() if isinstance(array, Assignable)]
+
+    def _places(self) -> list[tuple[tuple[str, int], dict[Any, Any]]]:
+        modules = [(("globals", i), known) for i, known in enumerate(self._modules.values())]
+        return [(("variables", 0), self.variables), *modules]
+
+    def _place(self, written: Written) -> dict[Any, Any]:
+        return dict(self._places())[written.what, written.number]
+
+    def _set(self, written: Written, value: Any) -> None:
+        assert self._writes is not None
+        self._writes[written] = value
 
 
-def _stacked(found: Any) -> Any:
-    if isinstance(found, (list, tuple)):
-        return jnp.stack([jnp.asarray(_stacked(x), float) for x in found])
+def _restore(arrays: list[tuple[Assignable, Any]]) -> None:
+    for array, value in arrays:
+        array.value = value
+
+
+def _content(value: Any) -> Any:
+    return value.value if isinstance(value, Assignable) else value
+
+
+def _reading(method: str, given: tuple[Any, ...], more: dict[str, Any]) -> Reading:
+    names = {
+        "GetObjectOutputBody": ("objectNumber", "variableType", "localPosition", "configuration"),
+        "GetObjectOutput": ("objectNumber", "variableType", "configuration"),
+        "GetNodeOutput": ("nodeNumber", "variableType", "configuration"),
+        "GetMarkerOutput": ("markerNumber", "variableType", "configuration"),
+        "GetSensorValues": ("sensorNumber", "configuration"),
+    }[method]
+    known = dict(zip(names, given, strict=False)) | more
+    configuration = str(known.pop("configuration", "Current")).rpartition(".")[2]
+    if configuration != "Current":
+        raise ModelError(f"mbs.{method} is converted for the current configuration, not for {configuration}.")
+    number = int(known[names[0]])
+    kind = str(known.get("variableType", "")).rpartition(".")[2]
+    place = tuple(map(float, known.get("localPosition", (0.0, 0.0, 0.0))))
+    return Reading(method, (number, kind, place))
+
+
+def _mentioned(function: Any) -> set[str]:
+    code = getattr(function, "__code__", None)
+
+    def names(code: types.CodeType) -> set[str]:
+        inner = [names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
+        return set(code.co_names).union(*inner)
+
+    found = set() if code is None else names(code)
+    around = getattr(function, "__globals__", {})
+    for name in list(found):
+        other = around.get(name)
+        if isinstance(other, types.FunctionType) and other is not function:
+            found |= names(other.__code__)
     return found
 
 
-_OF_MATH = {name: getattr(jnp, of) for name, of in dict(
-    sin="sin", cos="cos", tan="tan", asin="arcsin", acos="arccos", atan="arctan", atan2="arctan2", sinh="sinh",
-    cosh="cosh", tanh="tanh", exp="exp", log="log", sqrt="sqrt", fabs="abs", pow="power", floor="floor", ceil="ceil",
-).items()}  # fmt: skip
+class ExudynFunction(eqx.Module):
+    """A user function (mbs, t, ...) of an item as one of (t, ...).
+
+    `number`: of the item, passed where Exudyn does; 0 where the function does not look at it, so that items with the
+    same function are of one kind. `through`: how it is called, None: with the arguments as they are; `reads`,
+    `variables`: values of what it reads and of what is set before steps, which are controlled.
+    """
+
+    function: Any = eqx.field(static=True)
+    system: ExudynSystem = eqx.field(static=True)
+    number: int | None = eqx.field(static=True)
+    through: Any = eqx.field(static=True)
+    reads: dict[str, Any] = eqx.field(default_factory=dict)
+    variables: dict[str, Any] = eqx.field(default_factory=dict)
+    readings: tuple[Reading, ...] = eqx.field(default=(), static=True)
+    written: tuple[Written, ...] = eqx.field(default=(), static=True)
+
+    def __post_init__(self) -> None:
+        if self.number is not None and not _looks_at(self.function, 2):
+            self.number = 0
+
+    def __call__(self, t: Any, *arguments: Any) -> Any:
+        if not self.readings and not self.written:
+            return self._called(t, *arguments)
+        known = dict(zip(self.readings, self.reads.values(), strict=True))
+        variables = dict(zip(self.written, self.variables.values(), strict=True))
+        with self.system.during(known.__getitem__, None, variables):
+            return self._called(t, *arguments)
+
+    def _called(self, t: Any, *arguments: Any) -> Any:
+        def plain(t: Any, *given: Any) -> Any:
+            number = () if self.number is None else (self.number,)
+            return self.system.call(self.function, (t, *number, *given))
+
+        return plain(t, *arguments) if self.through is None else self.through(plain, t, *arguments)
 
 
-def _with_jax(function: Any, done: dict[int, Any] | None = None) -> Any:
-    """A function whose numpy and math, and those of the functions that it calls, are those of JAX."""
-    if not isinstance(function, types.FunctionType) or function.__module__.partition(".")[0] in ("jax", "numpy"):
-        return function
-    done = {} if done is None else done
-    if id(function) in done:
-        return done[id(function)]
-    around = dict(function.__globals__)
-    cells = tuple(types.CellType() for _ in function.__closure__ or ())
-    new = types.FunctionType(function.__code__, around, function.__name__, function.__defaults__, cells or None)
-    # Before its parts, as it may call itself.
-    done[id(function)] = new
-    for name in set(_names(function.__code__)) & set(around):
-        around[name] = _replaced(around[name], done)
-    for cell, given in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = _replaced(given.cell_contents, done)
-    return new
-
-
-def _names(code: types.CodeType) -> list[str]:
-    """The names that code uses, with those of functions inside of it."""
-    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
-    return [*code.co_names, *inner]
-
-
-def _replaced(value: Any, done: dict[int, Any]) -> Any:
-    if value is np:
-        return jnp
-    if value is math:
-        return types.SimpleNamespace(**_OF_MATH, pi=math.pi, e=math.e, inf=math.inf)
-    name, module = getattr(value, "__name__", ""), str(getattr(value, "__module__", ""))
-    if module == "math" and name in _OF_MATH:
-        return _OF_MATH[name]
-    if isinstance(value, np.ufunc) or (module == "numpy" and callable(value) and not isinstance(value, type)):
-        return getattr(jnp, name, value)
-    return _with_jax(value, done)
+def _looks_at(function: Any, place: int) -> bool:
+    """Whether a function uses the argument at a place."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount <= place:
+        return True
+    name = code.co_varnames[place]
+    return name in code.co_cellvars or any(x.argval == name for x in dis.get_instructions(code))

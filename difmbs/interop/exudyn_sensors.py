@@ -45,6 +45,7 @@ OF_CONNECTORS: dict[str, dict[str, str]] = {
     "ConnectorCoordinate": _OF_EQUATIONS | {"Velocity": "velocity"},
     "ConnectorCoordinateVector": _OF_EQUATIONS,
     "ConnectorGravity": {"Distance": "distance", "Displacement": "displacement", "Force": "force"},
+    "GenericODE1": {"Coordinates": "states", "Coordinates_t": "rates"},
     "JointGeneric": _OF_JOINTS,
     "JointRevoluteZ": _OF_JOINTS,
     "JointPrismaticX": _OF_JOINTS,

@@ -70,7 +70,7 @@ def assemble(contents: ModelContents, redundant: str) -> System:
         if added.places and not isinstance(added.element, AbstractField):
             check_planes(system, added.name, added.element, of_instances(added.places, lambda place: place.body))
         if isinstance(added.element, AbstractConnector) and added.active:
-            _try_out(system, added)
+            try_out(system, added)
     return couple(system, redundant)
 
 
@@ -474,7 +474,7 @@ def _measure(local: Any) -> dict[str, Any]:
     return local.each(lambda x: x.law.measure(x.config()))
 
 
-def _try_out(system: System, added: AddedElement) -> None:
+def try_out(system: System, added: AddedElement) -> None:
     """Evaluates user functions once, and what a law checks itself, so that what is wrong is said here and by name."""
     element = added.element
     functions = any(callable(leaf) for leaf in jax.tree.leaves(element, is_leaf=callable))

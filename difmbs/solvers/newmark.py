@@ -108,10 +108,12 @@ class GeneralizedAlpha(AbstractNewmark):
 
     Of second order in positions, velocities and multipliers, also for steps of varying size; fast motions are damped.
 
-    **Arguments:** `spectral_radius`, 0 to 1: what is left of the fastest motions after a step; 1 damps nothing.
+    **Arguments:** `spectral_radius`, 0 to 1: what is left of the fastest motions after a step; 1 damps nothing;
+    `as_exudyn`: the method's own accelerations start as those of the motion, for comparisons, with more error.
     """
 
     spectral_radius: Any = eqx.field(default=0.8, static=True, converter=_radius)
+    as_exudyn: bool = eqx.field(default=False, static=True, kw_only=True)
 
     @property
     def coefficients(self) -> NewmarkCoefficients:
@@ -194,6 +196,8 @@ def start(solver: AbstractNewmark, system: System, h: Time, visited: VisitedStat
     acceleration = u[: v.size]
     # To first order, which is enough: without any drift the first accelerations are of first order.
     jerk = (visited.u[-1, : v.size] - acceleration) / ahead(h)(q, v, acceleration)
+    if isinstance(solver, GeneralizedAlpha) and solver.as_exudyn:
+        return NewmarkState(q, v, acceleration, 0 * jerk, u[v.size :]).joined()
     parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
     accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)
     own, drift = (jnp.concatenate([x.reshape(-1) for x in y]) for y in (accelerations, jerks))

@@ -60,13 +60,15 @@ class Coupling:
 
     `equations` of each; `nodes`: the node of the matrix where each has its multipliers; `waits`: whether this is
     eliminated only after all bodies of the constraint; `exponents`: where constraints of the model are redundant, the
-    power of ten by which those of each are regularized.
+    power of ten by which those of each are regularized; `weight`: w of equations c on bodies that have coordinates
+    without mass: forces G^T w c besides those of the multipliers, which are zero where c is, make M + w G^T G regular.
     """
 
     equations: int
     nodes: Index
     waits: Index
     exponents: Index | None = None
+    weight: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -60,19 +60,37 @@ def springs() -> Any:
     return container, system
 
 
-def reading() -> Any:
-    """A spring whose law reads another part of the system."""
+def _read_by(law: Any) -> Any:
     (container, system), X, V = _empty(), _items(), _kinds()
     earth = system.AddObject(X.ObjectGround())
     node = system.AddNode(X.NodePoint(referenceCoordinates=[1.05, 0, 0]))
     ball = system.AddObject(X.ObjectMassPoint(nodeNumber=node, mass=1.5))
+    other = system.AddNode(X.NodePoint(referenceCoordinates=[0, 1, 0], initialVelocities=[0.3, 1, 0]))
+    system.AddObject(X.ObjectMassPoint(nodeNumber=other, mass=1.0))
     ends = [system.AddMarker(X.MarkerBodyPosition(bodyNumber=body)) for body in (earth, ball)]
-    law = lambda mbs, t, item, x, v, k, d, f: mbs.GetNodeOutput(node, V.Position)[0] * x
     system.AddObject(
-        X.ObjectConnectorSpringDamper(name="spring", markerNumbers=ends, referenceLength=1, springForceUserFunction=law)
+        X.ObjectConnectorSpringDamper(
+            name="spring", markerNumbers=ends, referenceLength=1, springForceUserFunction=law(other, V)
+        )
     )
+    for kind in (V.Position, V.Velocity):
+        system.AddSensor(X.SensorNode(nodeNumber=node, outputVariableType=kind))
     system.Assemble()
     return container, system
+
+
+def reading() -> Any:
+    """A spring whose law reads another part of the system."""
+
+    def law(node, V):
+        return lambda mbs, t, item, x, v, k, d, f: 20 * mbs.GetNodeOutput(node, V.Position)[1] * x
+
+    return _read_by(law)
+
+
+def counting() -> Any:
+    """A spring whose law calls what is of Exudyn's solver."""
+    return _read_by(lambda node, V: lambda mbs, t, item, x, v, k, d, f: x * mbs.GetSystemJacobian()[0])
 
 
 def coordinates() -> Any:
