@@ -166,7 +166,11 @@ def _read(model: Model, system: ExudynSystem, named: Named) -> dict[str, set[Rea
     """What the user functions of each element read: they are called once with what Exudyn says now."""
     found: dict[str, set[Reading]] = {}
     contents = model.contents()
-    names = [name for name, added in contents.elements.items() if any(True for _ in _functions(added.element))]
+    names = [
+        name
+        for name, added in contents.elements.items()
+        if any(system.may_read(function.function) for _, function in _functions(added.element))
+    ]
     if not names:
         return found
 

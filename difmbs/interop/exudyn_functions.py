@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from ..core.errors import ModelError
-from .numpy_code import Assignable, as_array, with_jax
+from .numpy_code import Assignable, as_array, names_in, with_jax
 
 
 class Reading(NamedTuple):
@@ -120,6 +120,10 @@ class ExudynSystem:
         """All variables now."""
         return {(place, name): _content(value) for place, known in self._places() for name, value in known.items()}
 
+    def may_read(self, function: Any) -> bool:
+        """Whether a function mentions what moves."""
+        return not isinstance(function, types.FunctionType) or not _mentioned(function).isdisjoint(_MOVING)
+
     def uses(self, function: Any) -> set[Written]:
         """The variables that a function mentions; all of mbs.variables, if it mentions these."""
         found, mentioned = set(), _mentioned(function)
@@ -170,20 +174,16 @@ def _reading(method: str, given: tuple[Any, ...], more: dict[str, Any]) -> Readi
     return Reading(method, (number, kind, place))
 
 
-def _mentioned(function: Any) -> set[str]:
-    code = getattr(function, "__code__", None)
-
-    def names(code: types.CodeType) -> set[str]:
-        inner = [names(x) for x in code.co_consts if isinstance(x, types.CodeType)]
-        return set(code.co_names).union(*inner)
-
-    found = set() if code is None else names(code)
-    around = getattr(function, "__globals__", {})
-    for name in list(found):
-        other = around.get(name)
-        if isinstance(other, types.FunctionType) and other is not function:
-            found |= names(other.__code__)
-    return found
+def _mentioned(function: Any, done: set[int] | None = None) -> set[str]:
+    """The names that a function uses, with those of the functions that it calls."""
+    done = set() if done is None else done
+    if not isinstance(function, types.FunctionType) or id(function) in done:
+        return set()
+    done.add(id(function))
+    found = set(names_in(function.__code__))
+    around = [function.__globals__[name] for name in found if name in function.__globals__]
+    around += [cell.cell_contents for cell in function.__closure__ or ()]
+    return found.union(*(_mentioned(other, done) for other in around))
 
 
 class ExudynFunction(eqx.Module):

@@ -82,7 +82,7 @@ def with_jax(function: Any, done: dict[int, Any], modules: dict[int, dict[str, A
     new = types.FunctionType(function.__code__, around, function.__name__, function.__defaults__, cells or None)
     # Before its parts, as it may call itself.
     done[id(function)] = new
-    names = set(_names(function.__code__))
+    names = set(names_in(function.__code__))
     around.update({name: other for name, other in _BUILTINS.items() if name in names and name not in around})
     for name in names & set(around):
         if name in given and around[name] is given[name]:
@@ -92,9 +92,9 @@ def with_jax(function: Any, done: dict[int, Any], modules: dict[int, dict[str, A
     return new
 
 
-def _names(code: types.CodeType) -> list[str]:
+def names_in(code: types.CodeType) -> list[str]:
     """The names that code uses, with those of functions inside of it."""
-    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
+    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in names_in(const)]
     return [*code.co_names, *inner]
 
 

@@ -85,7 +85,8 @@ def _all_measured(contents: ModelContents) -> ModelContents:
     if not any(getattr(added.element, field) is None for added in connectors for field in added.element.measured):
         return contents
     system = _build(dataclasses.replace(contents, sensors={}))
-    measured = {added.name: _measured(system, added) for added in connectors}
+    of_groups: dict[tuple[str, int], dict[str, Any]] = {}
+    measured = {added.name: _measured(system, added, of_groups) for added in connectors}
     return dataclasses.replace(contents, elements={**contents.elements, **measured})
 
 
@@ -453,20 +454,27 @@ def _check_precision(system: System) -> None:
                 raise ParameterError(f"'{path[0]}': {'.'.join(path[1:])} is too large for {stored.dtype}.")
 
 
-def _measured(system: System, added: AddedElement) -> AddedElement:
-    """The added with parameters that were left at None measured in the initial state."""
+def _measured(system: System, added: AddedElement, of_groups: dict[tuple[str, int], dict[str, Any]]) -> AddedElement:
+    """The added with parameters that were left at None measured in the initial state; `of_groups`: what was measured
+    already, of all instances of a group."""
     missing = [field for field in added.element.measured if getattr(added.element, field) is None]
     if not missing:
         return added
-    world = system.world(*system.initial_state())
-    parts = system.structure.elements[added.name].parts
-    pieces = [_measure(system.part(world, added.name, part)) for part in parts]
-    order = np.argsort(np.concatenate([p.positions.rows for p in parts]))
-    traced = any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(pieces))
-    joined = jnp.concatenate if traced else np.concatenate
-    found = {field: joined([p[field] for p in pieces])[order] for field in missing}
-    values = {field: value[0] if added.single else value for field, value in found.items()}
-    return dataclasses.replace(added, element=dataclasses.replace(added.element, **values))
+    element = system.structure.elements[added.name]
+    found = dict[str, Any]()
+    for part in element.parts:
+        key = element.kind, part.group
+        if key not in of_groups:
+            world = system.world(*system.initial_state())
+            of_groups[key] = _measure(system.local(world, *system.with_leaves(element.kind)[part.group]))
+    order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
+    for field in missing:
+        pieces = [of_groups[element.kind, part.group][field] for part in element.parts]
+        traced = any(isinstance(x, jax.core.Tracer) for x in pieces)
+        rows = [(x if traced else np.asarray(x))[p.instances.rows] for x, p in zip(pieces, element.parts, strict=True)]
+        values = (jnp if traced else np).concatenate(rows)[order]
+        found[field] = values[0] if added.single else values
+    return dataclasses.replace(added, element=dataclasses.replace(added.element, **found))
 
 
 @eqx.filter_jit

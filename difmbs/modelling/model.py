@@ -93,10 +93,9 @@ class Model:
 
     def body(self, name: str) -> BodyHandle:
         """The body of this name, as `add` returned it; "ground" is the fixed world."""
-        bodies = self._bodies()
-        if not isinstance(name, str) or name not in bodies:
-            raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, bodies)}")
-        added = bodies[name]
+        added = self._elements.get(name) if isinstance(name, str) else None
+        if added is None or not isinstance(added.element, AbstractBody):
+            raise ModelError(f"there is no body {show(name)}. {did_you_mean(name, self._bodies())}")
         return BodyHandle(self._number, name, added.element, np.arange(added.count))
 
     def add(

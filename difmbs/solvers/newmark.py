@@ -60,6 +60,8 @@ class NewmarkState(NamedTuple):
 class AbstractNewmark(diffrax.AbstractAdaptiveSolver):
     """Solves M v' - f + G^T lambda = 0 at the end of each step together with the constraints there."""
 
+    as_exudyn: eqx.AbstractVar[bool]
+
     term_structure: ClassVar = diffrax.ODETerm
     interpolation_cls: ClassVar = diffrax.LocalLinearInterpolation
 
@@ -128,7 +130,12 @@ class GeneralizedAlpha(AbstractNewmark):
 
 
 class TrapezoidalIndex2(AbstractNewmark):
-    """The trapezoidal rule with the constraints on velocity level: index 2. It damps nothing."""
+    """The trapezoidal rule with the constraints on velocity level: index 2. It damps nothing.
+
+    **Arguments:** `as_exudyn`: accelerations start as those of the motion, also where a step does not resolve them.
+    """
+
+    as_exudyn: bool = eqx.field(default=False, static=True, kw_only=True)
 
     @property
     def coefficients(self) -> NewmarkCoefficients:
@@ -196,7 +203,7 @@ def start(solver: AbstractNewmark, system: System, h: Time, visited: VisitedStat
     acceleration = u[: v.size]
     # To first order, which is enough: without any drift the first accelerations are of first order.
     jerk = (visited.u[-1, : v.size] - acceleration) / ahead(h)(q, v, acceleration)
-    if isinstance(solver, GeneralizedAlpha) and solver.as_exudyn:
+    if solver.as_exudyn:
         return NewmarkState(q, v, acceleration, 0 * jerk, u[v.size :]).joined()
     parts = zip(*(system.world(q, x).v for x in (v, acceleration, jerk)), strict=True)
     accelerations, jerks = zip(*(_resolved(h, *part) for part in parts), strict=True)

@@ -94,9 +94,9 @@ def test_pressures_agree_in_the_limit_of_short_steps(name):
     for steps in (500, 1000, 2000):
         _container, system = built(name)
         model = mbs.from_exudyn(system, 0.5 / steps).assemble()
-        record = exudyn_comparison._recorded(system, 0.5, steps, ALPHA(0.5))["pressure"][:: steps // 10, 1:]
-        theirs.append(record / 2e6)
-        ours.append(mbs.simulate(model, t1=0.5, dt=0.5 / steps, saveat=np.linspace(0, 0.5, 11))["pressure"] / 2e6)
+        record = exudyn_comparison.recorded(system, 0.5, steps, ALPHA(0.5))["pressure"][:: steps // 10, 1:]
+        theirs.append(record / 1e7)
+        ours.append(mbs.simulate(model, t1=0.5, dt=0.5 / steps, saveat=np.linspace(0, 0.5, 11))["pressure"] / 1e7)
     off = [np.abs(a - b).max() for a, b in zip(ours, theirs, strict=True)]
     assert 1.9 < off[0] / off[1] < 2.1
     assert 1.9 < off[1] / off[2] < 2.1
@@ -119,9 +119,9 @@ GRADIENTS = [
     ("mini_examples", ("object1", "mass"), "sensor0"),
     ("mini_examples", ("object2", "stiffness"), "sensor0"),
     ("mini_examples", ("object2", "reference_length"), "sensor0"),
-    ("mini_example_of_gravity", ("object0", "mass"), "sensor2"),
+    ("mini_example_of_gravity", ("object2", "gravitational_constant"), "sensor2"),
     ("four_bar_of_rods", ("object1", "mass"), "sensor0"),
-    ("coordinate_vectors_of_equations", ("object1", "mass"), "sensor0"),
+    ("coordinate_vectors_of_equations", ("load0 y", "load"), "sensor0"),
     ("satellites", ("object2", "gravitational_constant"), "sensor2"),
     ("pendulum", ("object1", "mass"), "sensor1"),
     ("benchmark_pendulum", ("object1", "mass"), "energy"),
@@ -130,7 +130,7 @@ GRADIENTS = [
     ("governor_of_joints", ("object3", "mass"), "Position 2"),
     ("governor_of_joints", ("object10", "stiffness"), "Position 2"),
     ("unit_tests", ("object4", "mass"), "sensor0"),
-    ("switching", ("object1", "mass"), "sensor0"),
+    ("switching", ("object1", "angular_velocity"), "sensor0"),
 ]
 
 
@@ -150,7 +150,7 @@ def test_sensors_have_derivatives(name, path, sensor):
     system = mbs.from_exudyn(converted).assemble(redundant="min_norm")
     element, field = path
     at = system.params()[element][field]
-    run = dict(t1=2e4, dt=1e3) if name == "satellites" else dict(t1=0.1, dt=1e-3)
+    run = {"satellites": dict(t1=2e3, dt=50.0), "unit_tests": dict(t1=0.3, dt=1e-3)}.get(name, dict(t1=0.1, dt=1e-3))
     end = lambda x: mbs.simulate(system, params={element: {field: x}}, **run)[sensor][-1]
     slope = jax.jacfwd(end)(at)
     step = 1e-5 * np.abs(at).max()
