@@ -131,7 +131,8 @@ class Frame(AbstractPort):
     def changes(self, body: Any, marker: Marker, q: Vector, v: Vector, a: Vector) -> tuple[Any, Any]:
         # In closed form: derivatives of the rotation matrix would make programs half as large again.
         w, rotation = body.angular_velocity(q, v), body.pose(q).rotation
-        turning = jax.jvp(body.angular_velocity, (q, v), (body.rate(q, v), a))[1]
+        # Angular velocities are constant vectors of the body or of the world times v: turning itself changes neither.
+        turning = body.angular_velocity(q, a)
         change = Twist(body.point_acceleration(q, v, a, marker.point), turning)
         twice = matrix_product(skew(w), matrix_product(skew(w), rotation.matrix()))
         pose = self._rate(body, q, change)

@@ -195,15 +195,22 @@ class LocalConnector(eqx.Module):
         return self._residuals(t)[1]
 
     def _residuals(self, t: Time) -> tuple[Values, Values]:
-        return self._of_motion(t, self.config(), self.flow() if self.law.on_velocity else self.config_rate())
+        return self._of_motion(t, self.config(), self.flow() if self._by_flow else self.config_rate())
+
+    @property
+    def _by_flow(self) -> bool:
+        """Whether velocities of constraints are functions of the flow, not of the configuration's rate."""
+        return self.law.on_velocity or self.law.rate_of_flow
 
     def _of_motion(self, t: Time, config: tuple[Any, ...], motion: tuple[Any, ...]) -> tuple[Values, Values]:
-        """c (0 for constraints on velocities) and the same of what markers deliver; `motion`: rates of the
-        configuration, or flows to a law on velocities."""
+        """c (0 for constraints on velocities) and dc/dt of what markers deliver; `motion`: rates of it, or flows."""
         if self.law.on_velocity:
             velocity = self.law.residual(t, config, motion)
             return jnp.zeros_like(velocity), velocity
         still = self._still()
+        if self.law.rate_of_flow:
+            position, in_time = jax.jvp(lambda t: self.law.residual(t, config, still), (t,), (jnp.ones_like(t),))
+            return position, in_time + self.law.rate(t, config, motion)
         return jax.jvp(lambda t, x: self.law.residual(t, x, still), (t, config), (jnp.ones_like(t), motion))
 
     def constraint_jacobian(self, t: Time) -> tuple[Any, ...]:
@@ -215,6 +222,8 @@ class LocalConnector(eqx.Module):
         config, other = self.config(), self.at(self.q, v)
         if self.law.on_velocity:
             return jax.jvp(lambda x: self.law.residual(t, config, x), (self.flow(),), (other.flow(),))[1]
+        if self.law.rate_of_flow:
+            return self.law.rate(t, config, other.flow())
         still = self._still()
         return jax.jvp(lambda x: self.law.residual(t, x, still), (config,), (other.config_rate(),))[1]
 
@@ -242,9 +251,9 @@ class LocalConnector(eqx.Module):
         self, t: Time, acceleration: tuple[Velocities, ...], v: tuple[Velocities, ...], clock: Values
     ) -> tuple[tuple[Values, Values], Values]:
         """c and dc/dt, and d/dt of the latter while the bodies move with v, and the time at this rate."""
-        motion = self.flow() if self.law.on_velocity else self.config_rate()
+        motion = self.flow() if self._by_flow else self.config_rate()
         parts = zip(self.ports, self.bodies, self.markers, self.q, v, acceleration, strict=True)
-        change = tuple(port.changes(*x)[self.law.on_velocity] for port, *x in parts)
+        change = tuple(port.changes(*x)[self._by_flow] for port, *x in parts)
         rates = (clock, self.at(self.q, v).config_rate(), change)
         now, (_, rate) = jax.jvp(self._of_motion, (t, self.config(), motion), rates)
         return now, rate

@@ -122,7 +122,7 @@ GRADIENTS = [
     ("mini_example_of_gravity", ("object2", "gravitational_constant"), "sensor2"),
     ("four_bar_of_rods", ("object1", "mass"), "sensor0"),
     ("coordinate_vectors_of_equations", ("load0 y", "load"), "sensor0"),
-    ("satellites", ("object2", "gravitational_constant"), "sensor2"),
+    ("satellites", ("object2", "gravitational_constant"), "sensor0"),
     ("pendulum", ("object1", "mass"), "sensor1"),
     ("benchmark_pendulum", ("object1", "mass"), "energy"),
     ("truss", ("object1", "mass"), "sensor0"),

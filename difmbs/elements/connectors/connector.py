@@ -135,6 +135,13 @@ class AbstractConstraint(AbstractConnector):
     def on_velocity(self) -> bool:
         return False
 
+    rate_of_flow: ClassVar[bool] = False
+    """Whether `rate` says how the residual changes with the flow; otherwise it is what its derivative says."""
+
+    def rate(self, t: Scalar, config: Any, flow: Any) -> Vector:
+        """d/dt of the residual but for its dependence on t, linear in the flow; it makes smaller programs."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def residual(self, t: Scalar, config: Any, flow: Any) -> Vector:
         """c, one number for each equation, zero where the constraint is met; smooth in time and configuration.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ...core.types import Matrix3, MaybeNumbers, Scalar, Vector, Vector3
 from ..ports import AbstractPort, Frame, Twist
-from ..rotations import cross, matrix_product, multiply, rotation_matrix, rotation_vector
+from ..rotations import cross, matrix_product, multiply, rotation_matrix, rotation_vector, skew
 from .connector import AbstractConstraint
 from .relative_motion import rate_of, vector_of
 
@@ -43,6 +43,7 @@ class AbstractJoint(AbstractConstraint):
 
     exerted: ClassVar[tuple[str, ...]] = ("force", "torque", "force_local", "torque_local", "multipliers")
     multipliers: ClassVar[str] = "multipliers"
+    rate_of_flow: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod
@@ -86,19 +87,50 @@ class AbstractJoint(AbstractConstraint):
             equations.append(self._rotations(first.R, frame0, second.R))
         return jnp.concatenate(equations)
 
+    def rate(self, t: Scalar, config: Any, flow: Any) -> Vector:
+        (first, second), (twist0, twist1), frame0, held = config, flow, self.frame0(), self.held(t)
+        apart, speed, equations = second.p - first.p, twist1.v - twist0.v, list[Vector]()
+        if all(self.locked[:3]):
+            if held is not None:
+                speed = speed - cross(twist0.w, multiply(first.R, multiply(frame0, held[0])))
+            equations.append(speed)
+        elif any(self.locked[:3]):
+            axes = _slice([i for i in range(3) if self.locked[i]])
+            equations.append(multiply(frame0[:, axes].T, multiply(first.R.T, speed - cross(twist0.w, apart))))
+        if any(self.locked[3:]):
+            frame0 = frame0 if held is None else matrix_product(frame0, held[1])
+            equations.append(self._turning(first.R, frame0, second.R, twist0.w, twist1.w))
+        return jnp.concatenate(equations)
+
     def _rotations(self, R0: Matrix3, frame0: Matrix3, R1: Matrix3) -> Vector:
         """Zero where the locked rotations are."""
-        axes, frame1 = [i for i in range(3) if self.locked[3 + i]], rotation_matrix(self.rotation1)
-        if len(axes) == 3:
-            # The skew part of the rotation from one frame to the other, seen in the world.
-            return vector_of(matrix_product(matrix_product(R1, matrix_product(frame1, frame0.T)), R0.T))
+        if all(self.locked[3:]):
+            return vector_of(self._turned(R0, frame0, R1))
+        own, other = self._axes(R0, frame0, R1)
+        return jnp.sum(own * other[:, None], axis=0)
+
+    def _turning(self, R0: Matrix3, frame0: Matrix3, R1: Matrix3, w0: Vector3, w1: Vector3) -> Vector:
+        """The rate of `_rotations`."""
+        if all(self.locked[3:]):
+            turned = self._turned(R0, frame0, R1)
+            return vector_of(matrix_product(skew(w1), turned) - matrix_product(turned, skew(w0)))
+        own, other = self._axes(R0, frame0, R1)
+        return multiply(own.T, cross(w1 - w0, other))
+
+    def _turned(self, R0: Matrix3, frame0: Matrix3, R1: Matrix3) -> Matrix3:
+        """The rotation from one frame to the other, seen in the world."""
+        frame1 = rotation_matrix(self.rotation1)
+        return matrix_product(matrix_product(R1, matrix_product(frame1, frame0.T)), R0.T)
+
+    def _axes(self, R0: Matrix3, frame0: Matrix3, R1: Matrix3) -> tuple[Any, Vector3]:
+        """In the world, the axes of frame 0 that an axis of frame 1 stays perpendicular to, and that axis."""
+        axes = [i for i in range(3) if self.locked[3 + i]]
         if len(axes) == 2:
-            # The free axis of frame 1 stays perpendicular to the others of frame 0.
             (of_first, of_second) = axes, ({0, 1, 2} - set(axes)).pop()
         else:
             of_first, of_second = [(axes[0] + 1) % 3], (axes[0] + 2) % 3
-        own, other = matrix_product(R0, frame0[:, _slice(of_first)]), multiply(R1, frame1[:, of_second])
-        return jnp.sum(own * other[:, None], axis=0)
+        frame1 = rotation_matrix(self.rotation1)
+        return matrix_product(R0, frame0[:, _slice(of_first)]), multiply(R1, frame1[:, of_second])
 
     def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         motion = self._motion(config, flow)
