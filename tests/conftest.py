@@ -32,6 +32,17 @@ with install_import_hook("difmbs", "beartype.beartype"):
 MOST_MEMORY = 3e9
 
 
+LONG = frozenset(Path(__file__).with_name("helpers").joinpath("long_tests.txt").read_text().splitlines())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Before pytest leaves out what is slow."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in LONG:
+            item.add_marker(pytest.mark.slow)
+
+
 def memory():
     """What this process takes [bytes]; 0 where the system does not say."""
     said = Path("/proc/self/statm")

@@ -20,7 +20,7 @@ def step_of(
 
     `rtol`: the run's tolerance; `dt`: the size of steps if it is given; also then they may be `varying`.
     """
-    step = _plain_step_of(solver, system.constrained, rtol, dt, varying)
+    step = plain_step_of(solver, system.constrained, rtol, dt, varying)
     controls = system.structure.controls
     for control in controls:
         if not control.sampled and isinstance(solver, AbstractNewmark):
@@ -33,7 +33,7 @@ def step_of(
     return SampledStep(step.solver, step) if system.structure.sampled else step
 
 
-def _plain_step_of(
+def plain_step_of(
     solver: diffrax.AbstractSolver, constrained: bool, rtol: float, dt: float | None, varying: bool
 ) -> AbstractOneStep:
     if isinstance(solver, AbstractNewmark):

@@ -1,5 +1,7 @@
 """Mechanisms with published or converged motions, made of joints and laws."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import difmbs as mbs
+
+from ..oracles.closed_loop import Link, Screw, motion
+
+GRAVITY = np.array([0, -9.81, 0])
+X, Y, Z = np.eye(3)
 
 
 def car_axis():
@@ -55,6 +62,100 @@ def free_body():
     return model.assemble(), inertia
 
 
+def bar(start, end, mass=1.0, width=0.1):
+    """Centre and inertia of a bar along an axis of the world."""
+    along = np.abs(end - start)
+    size = along.max()
+    inertia = np.diag(np.where(along > 0, mass * width**2 / 6, mass * (size**2 + width**2) / 12))
+    return (start + end) / 2, inertia
+
+
+@pytest.mark.slow
+def test_bricards_mechanism_moves_as_in_minimal_coordinates():
+    """Six hinges in a loop that has no degree of freedom by counting, but moves."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [1, -1, 0], [1, -1, 1], [0, -1, 1], [0, 0, 1.0]])
+    axes = [Y, Z, X, Y, Z, X]
+    bars = [bar(a, b) for a, b in itertools.pairwise(corners)]
+    model = mbs.Model(gravity=GRAVITY)
+    bodies = [model.add(f"bar{i}", mbs.RigidBody(1.0, J), position=center) for i, (center, J) in enumerate(bars)]
+    chain = [model.ground, *bodies, model.ground]
+    for i, (corner, axis) in enumerate(zip(corners, axes, strict=True)):
+        centers = [bars[k][0] if 0 <= k < 5 else np.zeros(3) for k in (i - 1, i)]
+        ends = [body.at(*(corner - center)) for body, center in zip(chain[i : i + 2], centers, strict=True)]
+        model.add(f"hinge{i}", mbs.RevoluteJoint(axis), between=tuple(ends))
+    times = np.linspace(0, 1, 6)
+    links = [Link(i, 1.0, center, J) for i, (center, J) in enumerate(bars)]
+    screws = [Screw(axis, corner) for axis, corner in zip(axes, corners, strict=True)]
+    expected = motion(screws, links, GRAVITY, 0.0, times)
+    run = mbs.simulate(model.assemble(redundant="min_norm"), t1=1.0, dt=2e-3, saveat=times)
+    for i in range(5):
+        np.testing.assert_allclose(run[f"bar{i}.position"], expected[:, i], atol=1e-7)
+
+
+@pytest.mark.slow
+def test_spatial_slider_crank_moves_as_in_minimal_coordinates():
+    """A crank about x, a rod on a ball and a universal joint, and a slider parallel to x."""
+    radius, beside = 0.3, 0.2
+    pin, end = np.array([0, 0, radius]), np.array([np.sqrt(1 - radius**2 - beside**2), beside, 0])
+    across = np.cross(end - pin, Y)
+    across = across / np.linalg.norm(across)
+    crank, rod = np.diag([0.02, 0.01, 0.015]), np.diag([0.01, 0.1, 0.1])
+    masses = 0.5, 0.8, 2.0
+    centers = pin / 2, (pin + end) / 2, end
+    inertias = crank, rod, np.eye(3) * 0.02
+    model = mbs.Model(gravity=GRAVITY)
+    speed = 6.0
+    # The velocities that the crank's speed gives.
+    of_pin = speed * np.cross(X, pin)
+    of_end = (pin - end) @ of_pin / (pin - end)[0] * X
+    turning = np.cross(pin - end, of_pin - of_end)
+    # A universal joint does not let the rod turn about itself against the slider, but about these two axes.
+    turning = turning - (pin - end) * (turning @ np.cross(Y, across)) / ((pin - end) @ np.cross(Y, across))
+    speeds = [(speed * np.cross(X, centers[0]), speed * X), ((of_pin + of_end) / 2, turning), (of_end, 0 * X)]
+    handles = [
+        model.add(name, mbs.RigidBody(m, J), position=p, velocity=v, angular_velocity=w)
+        for name, m, J, p, (v, w) in zip(("crank", "rod", "slider"), masses, inertias, centers, speeds, strict=True)
+    ]
+    crank, rod, slider = handles
+    model.add("bearing", mbs.RevoluteJoint(X), between=(model.ground, crank.at(*-centers[0])))
+    model.add("ball", mbs.SphericalJoint(), between=(crank.at(*(pin - centers[0])), rod.at(*(pin - centers[1]))))
+    model.add("fork", mbs.UniversalJoint(across, Y), between=(rod.at(*(end - centers[1])), slider))
+    model.add("guide", mbs.PrismaticJoint(X), between=(model.ground.at(*end), slider))
+    screws = [
+        Screw(X, np.zeros(3)), *(Screw(axis, pin) for axis in (X, Y, Z)), Screw(across, end), Screw(Y, end),
+        Screw(X, end, slides=True),
+    ]  # fmt: skip
+    links = [Link(after, *of) for after, of in zip((0, 3, 5), zip(masses, centers, inertias, strict=True), strict=True)]
+    times = np.linspace(0, 1, 6)
+    expected = motion(screws, links, GRAVITY, speed, times)
+    run = mbs.simulate(model.assemble(), t1=1.0, dt=1e-3, saveat=times)
+    assert np.ptp(expected[:, 2, 0]) > 0.05
+    for i, name in enumerate(("crank", "rod", "slider")):
+        np.testing.assert_allclose(run[f"{name}.position"], expected[:, i], atol=1e-7)
+
+
+def test_heavy_top_is_that_of_eulers_equations():
+    mass, arm, inertia, spin = 15.0, Y, np.diag([0.234375, 0.46875, 0.234375]), np.array([0, 150.0, -4.61538])
+    about_tip = inertia + mass * (np.eye(3) - np.outer(arm, arm))
+
+    def rates(t, y):
+        R, w = y[:9].reshape(3, 3), y[9:]
+        moment = np.cross(arm, R.T @ (mass * np.array([0, 0, -9.81])))
+        a, b, c = w
+        turning = R @ np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]])
+        return np.append(turning, np.linalg.solve(about_tip, moment - np.cross(w, about_tip @ w)))
+
+    times = np.linspace(0, 0.2, 5)
+    start = np.append(np.eye(3), spin)
+    reference = solve_ivp(rates, (0, 0.2), start, method="DOP853", rtol=1e-12, atol=1e-12, t_eval=times).y
+    model = mbs.Model(gravity=(0, 0, -9.81))
+    speeds = dict(velocity=np.cross(spin, arm), angular_velocity=spin)
+    top = model.add("top", mbs.RigidBody(mass, inertia), position=arm, **speeds)
+    model.add("tip", mbs.SphericalJoint(), between=(model.ground, top.at(*-arm)))
+    run = mbs.simulate(model.assemble(), t1=0.2, dt=1e-4, saveat=times)
+    np.testing.assert_allclose(run["top.position"], reference[:9].reshape(3, 3, -1)[:, 1].T, atol=1e-7)
+
+
 @pytest.mark.slow
 def test_a_free_body_keeps_energy_and_angular_momentum_over_many_steps():
     system, inertia = free_body()
@@ -97,6 +198,21 @@ def test_stick_slip_is_that_of_the_equations():
     # It does both.
     assert np.abs(reference[1] - 0.1).min() < 1e-3
     assert reference[1].min() < -0.1
+
+
+@pytest.mark.slow
+def test_stick_slip_has_derivatives():
+    """At a time at which the box slips for the first time, away from the switching."""
+    law = mbs.LuGreFriction(1e4, 1.0, 1.5, 1e-3, 20.0, 0.4, motion="coordinate")
+    system = belt(law)
+    run = lambda coulomb: mbs.simulate(system, t1=8.0, dt=2e-4, params={"friction": {"coulomb": coulomb}})
+    end = lambda coulomb: run(coulomb)["box.position"][-1, 0]
+    at = jnp.asarray(1.0)
+    forwards, backwards = jax.jvp(end, (at,), (jnp.ones(()),))[1], jax.grad(end)(at)
+    quotient = (end(at + 1e-5) - end(at - 1e-5)) / 2e-5
+    assert abs(forwards) > 1e-3
+    np.testing.assert_allclose(backwards, forwards, rtol=1e-9)
+    np.testing.assert_allclose(forwards, quotient, rtol=1e-6)
 
 
 def test_a_ball_on_a_plane_is_that_of_the_equations_and_has_derivatives():

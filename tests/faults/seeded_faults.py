@@ -210,8 +210,8 @@ SYSTEM = (
     Fault(
         "measured parameters in the order of groups",
         "modelling/assembly.py",
-        "joined([p[field] for p in pieces])[order]",
-        "joined([p[field] for p in pieces])",
+        ".concatenate(rows)[order]",
+        ".concatenate(rows)",
         "laws::test_what_is_measured_belongs_to_its_own_instance_whatever_its_markers_are_on",
     ),
     Fault(
@@ -494,8 +494,8 @@ ANALYSIS = (
     Fault(
         "stiffness without the forces of constraints",
         "analysis/linearize.py",
-        "return _constraint_forces(system, t, moved, v, multipliers) - system.applied_forces(t, moved, v)",
-        "return -system.applied_forces(t, moved, v)",
+        "return _constraint_forces(here, t, moved, v, multipliers) - here.applied_forces(t, moved, v)",
+        "return -here.applied_forces(t, moved, v)",
         "modes::test_pendulum",
     ),
     Fault(

@@ -70,6 +70,47 @@ def test_hydraulic_arm():
     np.testing.assert_allclose(moment, 120.0 * 9.81 * 0.5 * arm[0], rtol=2e-3)
 
 
+def test_bump_stop():
+    found = mbs.load_fit(EXAMPLES / "bump_stop" / "fit.toml").run()
+    assert (found.status, found.hints, found.verdict.level) == ("converged", (), "good")
+    off = found.numbers - [18e3, 1200.0, 60.0, 150e3]
+    assert np.all(np.abs(off) < 3 * np.array(list(found.standard_errors.values())))
+    assert all(0.9 < r.rms < 1.1 for r in found.residuals)
+
+
+@pytest.mark.parametrize("name", ["bump_stop", "robot_arm"])
+def test_data_are_those_of_their_programs(example, name):
+    table = {"bump_stop": "ride", "robot_arm": "swings"}[name]
+    written = np.loadtxt(EXAMPLES / name / f"{table}.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(written, example(f"{name}/make_data").record(), atol=0.6e-4)
+
+
+def test_robot_arm(example):
+    found = example("robot_arm/fit").fit()
+    assert (found.status, found.hints, found.verdict.level) == ("converged", (), "good")
+    off = found.numbers - [0.3, 0.8, 0.15, 0.4]
+    assert np.all(np.abs(off) < 3 * np.array(list(found.standard_errors.values())))
+
+
+def test_spatial_slider_crank():
+    """The rod keeps its length, the start meets the constraints, and the slider turns back after each half turn."""
+    described = read_model(EXAMPLES / "spatial_slider_crank" / "model.toml")
+    solution = mbs.simulate(described.assemble(), **described.simulation.arguments())
+    assert solution.stats["start_moved"] < 1e-8
+    assert solution.stats["start_turned"] < 1e-6
+    angle, end = solution["crank angle"], solution["slider.position"]
+    pin = 0.3 * np.stack([0 * angle, -np.sin(angle), np.cos(angle)], axis=-1)
+    np.testing.assert_allclose(np.linalg.norm(end - pin, axis=1), 1.0, atol=1e-9)
+    assert np.ptp(solution["stroke"]) > 0.05
+
+
+def test_from_exudyn(example):
+    pytest.importorskip("exudyn")
+    differences, slope = example("from_exudyn/compare").main()
+    assert max(differences.values()) < 1e-9
+    assert abs(slope) > 0.01
+
+
 def test_pendulum():
     """Energy: the speed at the lowest point, where the rod carries three times the weight."""
     described = read_model(EXAMPLES / "pendulum" / "model.toml")

@@ -10,7 +10,7 @@ import difmbs as mbs
 from difmbs.dynamics.projection import onto_constraints, settle
 from difmbs.dynamics.projection import violations as violations_of
 from difmbs.simulation.simulate import time_loop_of
-from difmbs.solvers.solver_steps import step_of
+from difmbs.solvers.solver_steps import plain_step_of
 
 from ..zoo import models
 
@@ -89,7 +89,7 @@ def test_looking_around_on_the_way_to_a_start_finds_what_it_finds_alone():
     model.add("spring", mbs.SpringDamper(0.99, stiffness=1e3), between=(held, free))
     system = model.assemble()
     method = time_loop_of(
-        step_of(diffrax.Tsit5(), True, 1e-2, None, True), (0.0, 1.0, None), True, (1.0,), (1e-2, 1e-2), 4096
+        plain_step_of(diffrax.Tsit5(), True, 1e-2, None, True), (0.0, 1.0, None), True, (1.0,), (1e-2, 1e-2), 4096
     )
     begin, y0 = jnp.asarray(0.0), jnp.concatenate(system.initial_state())
     outputs, _, alone, _ = jax.jit(lambda: method.run(system, begin, y0, record=False))()

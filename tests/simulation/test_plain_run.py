@@ -54,7 +54,7 @@ SHORT = 3e-9
 def accepted_steps(system, solver, dt=None, rtol=1e-8, atol=1e-10):
     """Time, size and event of the steps that `simulate` makes."""
     varying = dt is None or bool(system.structure.events)
-    step = step_of(solver, system.constrained, rtol, dt, varying)
+    step = step_of(solver, system, rtol, dt, varying)
     time_loop = time_loop_of(step, (0.0, END, dt), varying, OUTPUTS, (rtol, atol), MOST)
 
     @jax.jit

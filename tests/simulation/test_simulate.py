@@ -10,7 +10,7 @@ import pytest
 import difmbs as mbs
 from difmbs.simulation.fixed_steps import FixedSteps
 from difmbs.simulation.simulate import _simulate
-from difmbs.solvers.solver_steps import step_of
+from difmbs.solvers.solver_steps import plain_step_of
 
 
 def chain(n=3, **spring):
@@ -251,7 +251,9 @@ def test_new_numbers_do_not_compile_again():
 
 
 def test_the_last_step_is_cut_off_at_the_end():
-    method = FixedSteps(step_of(mbs.RungeKutta4(), False, 1e-8, 0.3, varying=False), 0.0, 1.0, 0.3, (0.0, 0.5, 1.0))
+    method = FixedSteps(
+        plain_step_of(mbs.RungeKutta4(), False, 1e-8, 0.3, varying=False), 0.0, 1.0, 0.3, (0.0, 0.5, 1.0)
+    )
     times, index, on_grid = method._grid()
     np.testing.assert_allclose(times, [0, 0.3, 0.6, 0.9, 1.0])
     assert index.tolist() == [0, 1, 3]

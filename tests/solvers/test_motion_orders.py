@@ -33,7 +33,7 @@ def marched(name, solver, sway=0.0):
     `simulate` is compiled for each step size, which is what tests of the order would spend their time on.
     """
     system = MODELS[name]()
-    step = step_of(solver, system.constrained, 1e-8, None, varying=sway != 0)
+    step = step_of(solver, system, 1e-8, None, varying=sway != 0)
 
     @jax.jit
     def march(count):
@@ -113,7 +113,7 @@ def test_the_error_of_a_step_is_how_far_it_is_off(method):
     bob = model.add("bob", mbs.MassPoint2D(1.3), position=(0.8, 0.1), velocity=(0.4, -0.7))
     model.add("spring", mbs.SpringDamper(0.7, 30.0, 0.5), between=(model.ground, bob))
     system, h = model.assemble(), 1e-3
-    step = step_of(METHODS[method], system.constrained, 1e-8, h, False)
+    step = step_of(METHODS[method], system, 1e-8, h, False)
     y = step.start(system, 0.0, *step.plan().follow(system, 0.0, *system.initial_state()))
     found = step.step(system, 0.0, h, y, step.begin(system, 0.0, h, y))
     exact = mbs.simulate(system, t1=h, dt=h / 100, saveat=[h]).q[0]
