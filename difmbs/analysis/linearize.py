@@ -95,9 +95,8 @@ def _linearized(system: System, values: dict[ParameterPath, Any], t: Any, q: Any
 
     def pulled(dq: Vector, v: Vector) -> Vector:
         moved = system.retract(q, dq)
-        return _constraint_forces(system, t, moved, v, multipliers) - controlled(system, t, moved, v).applied_forces(
-            t, moved, v
-        )
+        here = controlled(system, t, moved, v)
+        return _constraint_forces(here, t, moved, v, multipliers) - here.applied_forces(t, moved, v)
 
     K, D = jacobian(pulled, jnp.zeros_like(v), v)
     levels = system.constraint_levels(t, q, v).values()
