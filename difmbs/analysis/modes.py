@@ -102,7 +102,7 @@ def modes(
     derivatives of repeated eigenvalues NaN instead of an error.
     """
     check_system("modes", system)
-    check_uncontrolled("modes", system)
+    check_uncontrolled("modes", system, sampled=True)
     t = check_number("t", t)
     count = None if count is None else check_whole("count", count)
     q, rest = checked_state(system, q, jnp.zeros(system.structure.velocity_count))

@@ -25,7 +25,8 @@ class Assignable:
         self.value = jnp.asarray(value)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.value, name)
+        found = getattr(self.value, name)
+        return _assignable(found) if callable(found) else found
 
     def __getitem__(self, index: Any) -> Any:
         return self.value[index]
@@ -42,6 +43,9 @@ class Assignable:
     def __neg__(self) -> "Assignable":
         return Assignable(-self.value)
 
+    def __abs__(self) -> "Assignable":
+        return Assignable(abs(self.value))
+
 
 def _of(operation: Callable[..., Any], turned: bool) -> Callable[..., Any]:
     def method(self: Assignable, other: Any) -> Assignable:
@@ -51,10 +55,11 @@ def _of(operation: Callable[..., Any], turned: bool) -> Callable[..., Any]:
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "matmul", "pow"):
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "pow", "lt", "le", "gt", "ge", "eq", "ne"):
     _operation = getattr(operator, _name)
     setattr(Assignable, f"__{_name}__", _of(_operation, False))
-    setattr(Assignable, f"__r{_name}__", _of(_operation, True))
+    if _name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(Assignable, f"__r{_name}__", _of(_operation, True))
 
 
 def as_array(found: Any) -> Any:
@@ -80,6 +85,7 @@ def with_jax(function: Any, done: dict[int, Any], modules: dict[int, dict[str, A
     around = modules.setdefault(id(given), dict(given))
     cells = tuple(types.CellType() for _ in function.__closure__ or ())
     new = types.FunctionType(function.__code__, around, function.__name__, function.__defaults__, cells or None)
+    new.__kwdefaults__ = function.__kwdefaults__
     # Before its parts, as it may call itself.
     done[id(function)] = new
     names = set(names_in(function.__code__))
@@ -98,6 +104,16 @@ def names_in(code: types.CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
+def _assignable(function: Any) -> Any:
+    """A function of JAX whose arguments may be assignable arrays; what it returns is one."""
+
+    def called(*arguments: Any, **more: Any) -> Any:
+        result = function(*map(_plain, arguments), **{key: _plain(x) for key, x in more.items()})
+        return Assignable(result) if isinstance(result, jax.Array) and result.ndim else result
+
+    return called
+
+
 class _LikeNumpy:
     """A module of JAX as that of numpy: its functions give arrays whose entries can be assigned to."""
 
@@ -108,14 +124,7 @@ class _LikeNumpy:
         found = getattr(self._module, name)
         if found is jnp.linalg:
             return _LikeNumpy(found)
-        if not callable(found) or isinstance(found, type):
-            return found
-
-        def function(*arguments: Any, **more: Any) -> Any:
-            result = found(*map(_plain, arguments), **{key: _plain(x) for key, x in more.items()})
-            return Assignable(result) if isinstance(result, jax.Array) and result.ndim else result
-
-        return function
+        return _assignable(found) if callable(found) and not isinstance(found, type) else found
 
 
 def _plain(given: Any) -> Any:

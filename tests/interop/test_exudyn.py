@@ -1,6 +1,8 @@
 """Systems built in Exudyn, converted and run on both sides with the same method and steps."""
 
 import itertools
+import math
+import types
 
 import jax
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.interop import exudyn_comparison
+from difmbs.interop.exudyn_functions import ExudynSystem
 
 from ..zoo import exudyn_models as models
 from ..zoo import exudyn_systems as systems
@@ -170,7 +173,63 @@ def test_all_that_cannot_be_converted_is_in_one_error():
         assert name in said
 
 
-def test_a_user_function_that_reads_what_has_no_values_is_named():
-    _container, system = systems.counting()
-    with pytest.raises(mbs.ModelError, match=r"'spring'.*calls mbs\.GetSystemJacobian, which has no values here"):
+def refused(before_steps=None, law=None):
+    """What is said of a spring with a law and a function before steps; both take the system's numbers."""
+    _container, system = systems.spring_of(law or (lambda of: lambda mbs, t, item, x, v, k, d, f: k * x))
+    if before_steps is not None:
+        system.SetPreStepUserFunction(before_steps(system))
+    with pytest.raises(mbs.ModelError) as caught:
         mbs.from_exudyn(system).assemble()
+    return str(caught.value)
+
+
+def test_what_user_functions_cannot_do_is_named():
+    V = exu.OutputVariableType
+    calls = refused(law=lambda of: lambda mbs, t, item, x, v, k, d, f: x * mbs.GetSystemJacobian()[0])
+    assert "'spring'" in calls
+    assert "calls mbs.GetSystemJacobian, which has no values here" in calls
+    earlier = lambda of: (
+        lambda mbs, t, item, x, v, k, d, f: x * mbs.GetNodeOutput(of, V.Position, exu.ConfigurationType.Reference)[0]
+    )
+    assert "for the current configuration, not for Reference" in refused(law=earlier)
+
+    def sets_mass(system):
+        return lambda mbs, t: mbs.SetObjectParameter(1, "mass", 2.0) or True
+
+    assert "sets 'mass' of object 1, which is not converted" in refused(sets_mass)
+
+    def asks(system):
+        def function(mbs, t):
+            if mbs.GetNodeOutput(0, V.Position)[0] > 1:
+                mbs.SetObjectParameter(3, "stiffness", 10.0)
+            return True
+
+        return function
+
+    assert "cannot be traced by JAX: write 'if' as numpy.where" in refused(asks)
+
+
+def test_constraints_cannot_read_what_moves():
+    _container, system = systems.reading_constraint()
+    with pytest.raises(mbs.ModelError, match=r"its user function reads mbs\.GetNodeOutput\. Force laws and loads can"):
+        mbs.from_exudyn(system)
+
+
+def test_functions_are_translated_with_what_they_call():
+    """Entries of arrays that are assigned to, globals, closures, max and min; and nothing is left behind."""
+    scratch = np.zeros(3)
+
+    def inner(x):
+        return np.array([max(x, 0.2), min(x, 0.2), math.sin(x)])
+
+    def outer(mbs, x):
+        scratch[0:3] = inner(x)
+        found = np.copy(scratch)
+        found[1] += 2 * np.linalg.norm(found)
+        found[0] = np.where(found > 0.5, found, abs(-found)).dot(found) % 0.3
+        return [found[0], found[1], -found[2]]
+
+    system = ExudynSystem(types.SimpleNamespace(variables={}))
+    for x in (0.1, 0.7):
+        np.testing.assert_allclose(jax.jit(lambda x: system.call(outer, (x,)))(x), outer(None, x), rtol=1e-14)
+    assert type(scratch) is np.ndarray

@@ -103,6 +103,7 @@ def test_a_controller_without_sampling_is_a_spring_and_a_damper(options):
     assert isinstance(ours, mbs.System)
     for one, other in zip(mbs.linearize(ours), mbs.linearize(theirs), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
+    np.testing.assert_allclose(mbs.modes(ours).eigenvalues, mbs.modes(theirs).eigenvalues, rtol=1e-9)
 
 
 def test_gains_are_identified_from_motion():

@@ -60,7 +60,8 @@ def springs() -> Any:
     return container, system
 
 
-def _read_by(law: Any) -> Any:
+def spring_of(law: Any) -> Any:
+    """Two particles, one of them on a spring; `law(node)`: its user function, the node is the other particle's."""
     (container, system), X, V = _empty(), _items(), _kinds()
     earth = system.AddObject(X.ObjectGround())
     node = system.AddNode(X.NodePoint(referenceCoordinates=[1.05, 0, 0]))
@@ -70,7 +71,7 @@ def _read_by(law: Any) -> Any:
     ends = [system.AddMarker(X.MarkerBodyPosition(bodyNumber=body)) for body in (earth, ball)]
     system.AddObject(
         X.ObjectConnectorSpringDamper(
-            name="spring", markerNumbers=ends, referenceLength=1, springForceUserFunction=law(other, V)
+            name="spring", markerNumbers=ends, referenceLength=1, springForceUserFunction=law(other)
         )
     )
     for kind in (V.Position, V.Velocity):
@@ -82,15 +83,22 @@ def _read_by(law: Any) -> Any:
 def reading() -> Any:
     """A spring whose law reads another part of the system."""
 
-    def law(node, V):
-        return lambda mbs, t, item, x, v, k, d, f: 20 * mbs.GetNodeOutput(node, V.Position)[1] * x
-
-    return _read_by(law)
+    place = _kinds().Position
+    return spring_of(lambda node: lambda mbs, t, item, x, v, k, d, f: 20 * mbs.GetNodeOutput(node, place)[1] * x)
 
 
-def counting() -> Any:
-    """A spring whose law calls what is of Exudyn's solver."""
-    return _read_by(lambda node, V: lambda mbs, t, item, x, v, k, d, f: x * mbs.GetSystemJacobian()[0])
+def reading_constraint() -> Any:
+    """A prescribed motion that reads another part of the system."""
+    (container, system), X, V = _empty(), _items(), _kinds()
+    nodes = [system.AddNode(X.NodePoint(referenceCoordinates=[i, 0, 0])) for i in range(2)]
+    for node in nodes:
+        system.AddObject(X.ObjectMassPoint(nodeNumber=node, mass=1.0))
+    fixed = system.AddNode(X.NodePointGround())
+    ends = [system.AddMarker(X.MarkerNodeCoordinate(nodeNumber=n, coordinate=0)) for n in (fixed, nodes[0])]
+    follow = lambda mbs, t, item, offset: mbs.GetNodeOutput(nodes[1], V.Position)[0]
+    system.AddObject(X.ObjectConnectorCoordinate(markerNumbers=ends, offsetUserFunction=follow))
+    system.Assemble()
+    return container, system
 
 
 def coordinates() -> Any:
