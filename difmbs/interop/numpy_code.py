@@ -22,7 +22,8 @@ class Assignable:
     """An array of JAX with entries that can be assigned to, as those of numpy."""
 
     def __init__(self, value: Any):
-        self.value = jnp.asarray(value)
+        # One of numpy's stays that: what JAX makes of it belongs to the program that is being traced.
+        self.value: Any = value if isinstance(value, (np.ndarray, jax.Array)) else jnp.asarray(value)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.value, name)
@@ -32,7 +33,7 @@ class Assignable:
         return self.value[index]
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        self.value = self.value.at[index].set(as_array(new))
+        self.value = jnp.asarray(self.value).at[index].set(as_array(new))
 
     def __len__(self) -> int:
         return len(self.value)
