@@ -151,4 +151,6 @@ from .task_files.fit_file import load_fit as load_fit
 from .reports.report import report as report
 from .interop.exudyn_comparison import compare_with_exudyn as compare_with_exudyn
 from .interop.exudyn_model import from_exudyn as from_exudyn
+from .interop.urdf import LinkShape as LinkShape
 from .interop.urdf import from_urdf as from_urdf
+from .interop.urdf import urdf_shapes as urdf_shapes

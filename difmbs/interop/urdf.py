@@ -5,7 +5,7 @@ import os
 import xml.etree.ElementTree
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +26,7 @@ _LARGEST = 10_000_000
 
 _TURNING = ("revolute", "continuous")
 _MOVING = (*_TURNING, "prismatic")
+_SHAPES = {"mesh": (), "box": (), "cylinder": ("radius", "length"), "sphere": ("radius",)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +77,40 @@ class _Joint:
     friction: float
 
 
+class LinkShape(NamedTuple):
+    """What a link looks like, where it is on a body.
+
+    `body`: the body of the model that carries the link, "ground" for the held root; `kind`: "mesh", "box", "cylinder"
+    (along z) or "sphere"; `size`: three lengths of a box, radius and length of a cylinder, radius of a sphere, scales
+    of a mesh; `file` of a mesh, as the URDF file names it; `position` and `rotation`, a rotation vector, in the body's
+    frame.
+    """
+
+    body: str
+    link: str
+    kind: str
+    size: tuple[float, ...]
+    file: str | None
+    position: np.ndarray
+    rotation: np.ndarray
+
+
+def urdf_shapes(path: str | os.PathLike[str], *, floating: bool = False) -> tuple[LinkShape, ...]:
+    """The visible shapes of a robot in a URDF file, on the bodies that `from_urdf` makes of its links."""
+    robot = _Robot(path)
+    merged = robot.carriers()
+    held = robot.root if floating else GROUND
+    found = []
+    for link, visuals in robot.visuals.items():
+        carrier, place = merged[link]
+        for visual in visuals:
+            kind, size, file, inside = robot.shape(visual, f"link '{link}'")
+            there = place @ inside
+            turn = Rotation.from_matrix(there.R).as_rotvec()
+            found.append(LinkShape(held if carrier == robot.root else carrier, link, kind, size, file, there.p, turn))
+    return tuple(found)
+
+
 def from_urdf(
     path: str | os.PathLike[str],
     *,
@@ -89,7 +124,7 @@ def from_urdf(
 
     Links on fixed joints are merged into their parents. A joint's `angle` or `displacement` is URDF's joint position.
     Its damping and friction are a `Friction` named "... friction", its limits a `LimitStop` named "... limit". Not
-    represented: meshes and collisions, transmissions, limits of effort and speed, calibration, safety controllers.
+    represented: collisions, transmissions, limits of effort and speed, calibration, safety controllers.
 
     **Arguments:** `gravity` [m/s^2]; `positions`: of joints at the start, by name [rad or m]; `floating`: the root link
     is free, else it is held by ground; `limit_stiffness` [N m/rad or N/m] of the limits, None: there are none;
@@ -104,9 +139,11 @@ class _Robot:
         self.path = path
         root = self._root()
         self.inertias: dict[str, _Inertia] = {}
+        self.visuals: dict[str, list[Any]] = {}
         for link in root.findall("link"):
             name = self._name(link, self.inertias)
             self.inertias[name] = self._inertia(link, name)
+            self.visuals[name] = link.findall("visual")
         self.joints: dict[str, _Joint] = {}
         for element in root.findall("joint"):
             name = self._name(element, self.joints)
@@ -126,8 +163,7 @@ class _Robot:
             if name not in moving:
                 raise ModelError(f"there is no moving joint '{name}'. {did_you_mean(name, moving)}")
         model = Model(gravity=gravity)
-        merged: dict[str, tuple[str, _Place]] = {}
-        self._merge(self.root, self.root, _Place(np.eye(3), np.zeros(3)), merged)
+        merged = self.carriers()
         inertias: dict[str, _Inertia] = {}
         for link, (carrier, place) in merged.items():
             part = self.inertias[link].seen_from(place)
@@ -175,8 +211,13 @@ class _Robot:
             stop = LimitStop(lower=lower, upper=upper, stiffness=stiffness, axis=axis, motion=motion)
             model.add(f"{joint.name} limit", stop, between=between)
 
+    def carriers(self) -> dict[str, tuple[str, _Place]]:
+        """Which link's body each link is part of, and where on it."""
+        merged: dict[str, tuple[str, _Place]] = {}
+        self._merge(self.root, self.root, _Place(np.eye(3), np.zeros(3)), merged)
+        return merged
+
     def _merge(self, link: str, carrier: str, place: _Place, merged: dict[str, tuple[str, _Place]]) -> None:
-        """Which body each link is part of, and where on it."""
         merged[link] = (carrier, place)
         for joint in self.of_parent.get(link, ()):
             if joint.kind == "fixed":
@@ -226,6 +267,23 @@ class _Robot:
         xx, xy, xz, yy, yz, zz = (self._number(given, f"i{key}", where) for key in ("xx", "xy", "xz", "yy", "yz", "zz"))
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return _Inertia(mass, place.p, place.R @ tensor @ place.R.T)
+
+    def shape(self, visual: Any, where: str) -> tuple[str, tuple[float, ...], str | None, _Place]:
+        """Kind, size, file and place of a visible shape."""
+        geometry = visual.find("geometry")
+        parts = [] if geometry is None else [part for part in geometry if part.tag in _SHAPES]
+        if len(parts) != 1:
+            self._refuse(f"{where}: a visual element has one geometry, of {', '.join(_SHAPES)}")
+        (part,) = parts
+        if part.tag == "mesh":
+            file = self._attribute(part, "filename", where)
+            scale = self._vector(part, "scale", where) if part.get("scale") else np.ones(3)
+            return "mesh", tuple(scale.tolist()), file, self._place(visual, where)
+        if part.tag == "box":
+            size = tuple(self._vector(part, "size", where).tolist())
+        else:
+            size = tuple(self._number(part, key, where) for key in _SHAPES[part.tag])
+        return part.tag, size, None, self._place(visual, where)
 
     def _joint(self, element: Any, name: str) -> _Joint:
         where, kind = f"joint '{name}'", element.get("type")

@@ -64,6 +64,34 @@ def test_links_on_fixed_joints_are_merged():
 
 
 @pytest.mark.slow
+def test_shapes_are_on_the_bodies_that_carry_their_links(file):
+    path = file(
+        """
+<robot name="r">
+  <link name="base"><visual><geometry><box size="1 2 0.1"/></geometry></visual></link>
+  <link name="arm"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+    <visual><origin xyz="0 0 0.5"/><geometry><cylinder radius="0.1" length="1"/></geometry></visual></link>
+  <link name="hand">
+    <visual><origin rpy="0 0 1.5"/><geometry><mesh filename="package://hand.stl" scale="2 2 2"/></geometry></visual>
+    <visual><geometry><sphere radius="0.05"/></geometry></visual></link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/></joint>
+  <joint name="weld" type="fixed"><parent link="arm"/><child link="hand"/><origin xyz="0 0 1" rpy="0 0 0.5"/></joint>
+</robot>""",
+        "r.urdf",
+    )
+    shapes = mbs.urdf_shapes(path)
+    assert [(s.body, s.link, s.kind, s.size, s.file) for s in shapes] == [
+        ("ground", "base", "box", (1.0, 2.0, 0.1), None),
+        ("arm", "arm", "cylinder", (0.1, 1.0), None),
+        ("arm", "hand", "mesh", (2.0, 2.0, 2.0), "package://hand.stl"),
+        ("arm", "hand", "sphere", (0.05,), None),
+    ]
+    np.testing.assert_allclose(shapes[1].position, [0, 0, 0.5])
+    np.testing.assert_allclose(shapes[2].position, [0, 0, 1.0])
+    np.testing.assert_allclose(shapes[2].rotation, [0, 0, 2.0])
+    assert mbs.urdf_shapes(path, floating=True)[0].body == "base"
+
+
 def test_a_free_robot_falls():
     arm = ARM.read_text().replace('<link name="base"/>', BASE)
     path = ARM.with_name("arm.urdf")
