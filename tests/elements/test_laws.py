@@ -343,3 +343,21 @@ def test_couplings_of_rotations_pull_back_and_brake(couplings):
     on_parent, on_child = force[5], force[2]
     np.testing.assert_allclose(on_parent, -couplings[0] * f * angle - couplings[1] * f * spin, rtol=1e-12)
     np.testing.assert_allclose(on_child, -on_parent, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [-0.3, -0.01, -1e-4, 2e-4, 0.02, 0.5])
+def test_friction_is_its_formula(rate):
+    law = mbs.Friction(2.0, 3.5, 0.02, 0.7, 1e-3, axis=(0, 0, 1))
+    dry = 2.0 + (3.5 - 2.0) * np.exp(-((rate / 0.02) ** 2))
+    found = law.law(jnp.zeros(()), jnp.zeros(()), jnp.asarray(rate))
+    np.testing.assert_allclose(found, dry * np.tanh(rate / 1e-3) + 0.7 * rate, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("x", "rate"), [(0.3, 0.5), (0.3, -0.5), (-0.2, 0.5), (-0.2, -0.5), (0.3, -9.0), (0.05, 2.0)])
+def test_stops_are_their_formula(x, rate):
+    """Into a stop it damps, out of it it lets go, and it never pulls."""
+    law = mbs.LimitStop(-0.1, 0.1, 800.0, 1.5, 0.4, axis=(0, 0, 1))
+    upper = max(0.0, 800.0 * max(x - 0.1, 0.0) ** 1.5 * (1 + 0.4 * rate))
+    lower = max(0.0, 800.0 * max(-0.1 - x, 0.0) ** 1.5 * (1 - 0.4 * rate))
+    found = law.law(jnp.zeros(()), jnp.asarray(x), jnp.asarray(rate))
+    np.testing.assert_allclose(found, upper - lower, rtol=1e-12)

@@ -792,14 +792,14 @@ MECHANISMS = (
         "elements/connectors/friction.py",
         "jnp.exp(-((rate / self.stribeck_velocity) ** 2))",
         "jnp.exp(-jnp.abs(rate / self.stribeck_velocity))",
-        "docs",
+        "laws::test_friction_is_its_formula",
     ),
     Fault(
         "lower stop damped by the speed away from it",
         "elements/connectors/limit_stop.py",
         "self._stop(self.lower - x, -rate)",
         "self._stop(self.lower - x, rate)",
-        "docs examples::test_bump_stop",
+        "laws::test_stops_are_their_formula",
     ),
     Fault(
         "bristles damped by the slip",
