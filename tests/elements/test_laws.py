@@ -356,7 +356,7 @@ def test_friction_is_its_formula(rate):
 @pytest.mark.parametrize(("x", "rate"), [(0.3, 0.5), (0.3, -0.5), (-0.2, 0.5), (-0.2, -0.5), (0.3, -9.0), (0.05, 2.0)])
 def test_stops_are_their_formula(x, rate):
     """Into a stop it damps, out of it it lets go, and it never pulls."""
-    law = mbs.LimitStop(-0.1, 0.1, 800.0, 1.5, 0.4, axis=(0, 0, 1))
+    law = jax.tree.map(jnp.asarray, mbs.LimitStop(-0.1, 0.1, 800.0, 1.5, 0.4, axis=(0, 0, 1)))
     upper = max(0.0, 800.0 * max(x - 0.1, 0.0) ** 1.5 * (1 + 0.4 * rate))
     lower = max(0.0, 800.0 * max(-0.1 - x, 0.0) ** 1.5 * (1 - 0.4 * rate))
     found = law.law(jnp.zeros(()), jnp.asarray(x), jnp.asarray(rate))
