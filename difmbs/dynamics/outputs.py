@@ -103,8 +103,9 @@ class Outputs(Mapping[str, Any]):
         if element.kind == "bodies":
             return self._of_body(name, element, variable)
         if element.kind == "fields":
-            group, leaves = self.system.with_leaves("fields")[element.parts[0].group]
-            field = self.system.field(self.system.world(self.q, self.v), group, leaves)
+            system = controlled(self.system, self.t, self.q, self.v)
+            group, leaves = system.with_leaves("fields")[element.parts[0].group]
+            field = system.field(system.world(self.q, self.v), group, leaves)
             values = field.law.outputs(self.t, field.positions())
             return _switched(_chosen(name, variable, values), field.law, variable, group, field.on)
         pieces = [self._of_connector(name, element, part, variable) for part in element.parts]

@@ -83,7 +83,7 @@ def check_uncontrolled(function: str, system: System, sampled: bool = False) -> 
     controls = [control for control in system.structure.controls if control.sampled or not sampled]
     if controls:
         name = ".".join(controls[0].path)
-        raise SimulationError(f"{function} leaves out controllers: take that of '{name}' out, and set the parameter.")
+        raise SimulationError(f"{function} leaves out controllers: assemble the model without that of '{name}'.")
 
 
 def check_state(name: str, value: Any, size: int) -> Values:

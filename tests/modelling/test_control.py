@@ -106,6 +106,16 @@ def test_a_controller_without_sampling_is_a_spring_and_a_damper(options):
     np.testing.assert_allclose(mbs.modes(ours).eigenvalues, mbs.modes(theirs).eigenvalues, rtol=1e-9)
 
 
+def test_a_field_that_is_switched_off_shows_no_force():
+    model = mbs.Model()
+    bodies = [model.add(f"body{i}", mbs.MassPoint(1e10), position=(i, 0, 0)) for i in range(2)]
+    model.add("attraction", mbs.AllPairsGravity(), on=bodies)
+    model.control("attraction.active", lambda t, outputs, p: t < 0.05, sampled=True)
+    force = mbs.simulate(model.assemble(), t1=0.1, dt=0.01, saveat=[0.0, 0.1])["attraction.force"]
+    assert np.abs(force[0]).max() > 0.1
+    assert np.all(force[1] == 0)
+
+
 def test_gains_are_identified_from_motion():
     system = arm().assemble()
     times = np.linspace(0, 0.5, 26)
@@ -154,7 +164,9 @@ def test_sampled_controllers_need_steps():
     with pytest.raises(mbs.SimulationError, match=r"'motor\.force' has a sampled controller: pass dt"):
         mbs.simulate(system, t1=1.0)
     for analysis in (mbs.static_equilibrium, mbs.modes, mbs.linearize):
-        with pytest.raises(mbs.SimulationError, match=r"leaves out controllers: take that of 'motor\.force' out"):
+        with pytest.raises(
+            mbs.SimulationError, match=r"leaves out controllers: assemble the model without that of 'motor\.force'"
+        ):
             analysis(system)
 
 
