@@ -164,9 +164,7 @@ def test_sampled_controllers_need_steps():
     with pytest.raises(mbs.SimulationError, match=r"'motor\.force' has a sampled controller: pass dt"):
         mbs.simulate(system, t1=1.0)
     for analysis in (mbs.static_equilibrium, mbs.modes, mbs.linearize):
-        with pytest.raises(
-            mbs.SimulationError, match=r"leaves out controllers: assemble the model without that of 'motor\.force'"
-        ):
+        with pytest.raises(mbs.SimulationError, match=r"leaves out controllers: .* without that of 'motor\.force'"):
             analysis(system)
 
 
