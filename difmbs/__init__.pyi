@@ -73,7 +73,10 @@ from .files.results import load_result as load_result
 from .files.tables import read_table as read_table
 from .files.tables import write_table as write_table
 from .files.model_files import save as save
-from .files.results import save_result as save_result
+from .files.saved_searches import SavedDesign as SavedDesign
+from .files.saved_searches import SavedFit as SavedFit
+from .task_files.saving import save_result as save_result
+from .files.long_simulation import simulate_in_pieces as simulate_in_pieces
 from .system.connector_functions import ConnectorJacobian as ConnectorJacobian
 from .system.connector_functions import connector_force as connector_force
 from .system.connector_functions import connector_jacobian as connector_jacobian
@@ -149,6 +152,9 @@ from .task_files.fit_file import FitFile as FitFile
 from .task_files.design_file import load_design as load_design
 from .task_files.fit_file import load_fit as load_fit
 from .reports.report import report as report
+from .reports.animation import Animation as Animation
+from .reports.animation import animate as animate
+from .elements.symbols import Symbol as Symbol
 from .interop.exudyn_comparison import compare_with_exudyn as compare_with_exudyn
 from .interop.exudyn_model import from_exudyn as from_exudyn
 from .interop.urdf import LinkShape as LinkShape

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.errors import SimulationError
 from ..core.reprs import value
-from ..core.types import Params
+from ..core.types import Coordinates, MaybeValues, Params
+from ..dynamics.projection import consistent
 from ..linalg.constrained_eigen import Eigen, Modal, eigen, freedoms, modal, unrefused, values, vectors
 from ..simulation.arguments import (
     check_number,
@@ -27,7 +28,7 @@ _SHOWN = 12
 
 
 class Modes(eqx.Module):
-    r"""Motions $x\,e^{s t}$ about a state, sorted by frequency; of each conjugate pair the one with Im s > 0.
+    r"""Motions $x\,e^{s t}$ about the state q, sorted by frequency; of each conjugate pair the one with Im s > 0.
 
     `eigenvalues` s [1/s]; `angular_frequencies` |s| [rad/s] and `frequencies` |s| / 2 pi [Hz]: those without damping,
     with it it is Im s; `damping_ratios` -Re s / |s|, negative where the motion grows; `shapes`, complex, in rows over
@@ -36,7 +37,16 @@ class Modes(eqx.Module):
     """
 
     system: System
+    given_q: MaybeValues
+    """None: the initial coordinates, brought onto the constraints."""
     found: Eigen
+
+    @property
+    def q(self) -> Coordinates:
+        """The coordinates of the state."""
+        if self.given_q is not None:
+            return self.given_q
+        return consistent(self.system, jnp.zeros(()), *self.system.initial_state()).q
 
     @property
     def eigenvalues(self) -> Any:
@@ -72,13 +82,34 @@ class Modes(eqx.Module):
         """The part of a body in each mode, over its velocity coordinates; by instance if the name holds many."""
         return self.shapes[..., self.system.velocities(name)]
 
+    def plot(self, number: int = 0, ax: Any = None) -> Any:
+        """A mode at its largest, over the mechanism at rest; returns the axes."""
+        from ..pictures.scene import scene_of
+        from ..pictures.sketch import sketch
+        from ..pictures.swings import swing
+        from ..plots.style import axes_or_new, style
+
+        number = _checked(number, self.found.values.shape[-1])
+        states = jnp.concatenate(
+            [self.q[None], swing(self.system, self.q, np.asarray(self.shapes)[number], np.zeros(1))]
+        )
+        scene = scene_of(self.system, np.zeros(2), states, jnp.zeros((2, self.shapes.shape[-1])), loads=False)
+        with style():
+            axes = axes_or_new(ax, 6.4, 4.8)
+            sketch(axes, scene, 0, names=False, alpha=0.3)
+            sketch(axes, scene, 1, names=False)
+            axes.set_title(f"mode {number}: {float(self.frequencies[number]):.4g} Hz")
+        return axes
+
     def only(self, *numbers: int | np.integer) -> "Modes":
         """Some of the modes, so that those with repeated eigenvalues are out of the way of derivatives."""
         if not numbers:
             raise SimulationError("only takes the numbers of some modes, for example modes.only(0, 1).")
         all_values, shapes, *others = self.found
         rows = jnp.asarray([_checked(n, all_values.shape[-1]) for n in numbers])
-        return Modes(self.system, Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others)))
+        return Modes(
+            self.system, self.q, Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others))
+        )
 
 
 def modes(
@@ -118,7 +149,7 @@ def modes(
             raise SimulationError("the stiffness or damping is not finite in this state.", "non_finite")
         found = Modal(*(x[:known] for x in found)) if count is None else found
     result = _eigen(linear, found)
-    return Modes(system, result if throw else unrefused(result))
+    return Modes(system.with_values(replaced), q, result if throw else unrefused(result))
 
 
 @eqx.filter_jit

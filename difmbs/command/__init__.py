@@ -7,9 +7,11 @@ from .doctor_command import doctor
 from .examples_command import examples
 from .identify_command import identify
 from .optimize_command import optimize
+from .plot_command import plot
 from .report_command import report
 from .shell import Commands
 from .simulate_command import simulate
+from .view_command import view
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,5 +20,5 @@ def main() -> None:
     """Differentiable multibody simulation."""
 
 
-for part in (check, simulate, identify, optimize, report, examples, doctor):
+for part in (check, simulate, identify, optimize, plot, view, report, examples, doctor):
     main.add_command(part)

@@ -6,6 +6,7 @@ import click
 
 from ..core.errors import counted
 from . import identify_command, optimize_command
+from .figure_files import checked_kind, write_figure
 from .shell import FAILED_CHECK, Report, command, in_background, start_jax
 
 _KINDS = ("bodies", "forces", "constraints", "events")
@@ -13,9 +14,11 @@ _KINDS = ("bodies", "forces", "constraints", "events")
 
 @click.command("check")
 @click.argument("file")
+@click.option("--picture", metavar="FILE", help="Draw the model: a .png, .svg or .pdf file.")
+@click.option("--force", is_flag=True, help="Replace a picture that is there.")
 @click.option("--allow-outside", is_flag=True, help="The files it names may lie outside of its folder.")
 @command
-def check(report: Report, file: str, allow_outside: bool) -> int:
+def check(report: Report, file: str, picture: str | None, force: bool, allow_outside: bool) -> int:
     """Say what is in a file, and whether it is sound.
 
     FILE is a model, a fit or a design. Of a fit it shows what was measured, beside what the start values predict, which
@@ -39,7 +42,26 @@ def check(report: Report, file: str, allow_outside: bool) -> int:
         described, system, unknowns = task.model, task.system, {"unknowns": task.unknown_numbers}
         report.say(f"{file} is a {kind} file: {summary(task)}")
         unknowns |= _data(report, task) if kind == "fit" else {}
+    if picture is not None:
+        in_background(lambda: _draw(described.model, picture, force))
+        report.say(f"written: {picture}")
+        unknowns |= {"picture": picture}
     return _check_model(report, described, system, kind == "model", file=file, kind=kind, **unknowns)
+
+
+def _draw(model: Any, path: str, force: bool) -> None:
+    """The mechanism, and beside it what is connected to what."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from ..plots.style import new_figure
+
+    checked_kind("--picture", path)
+    figure = new_figure(11, 5)
+    first, second = figure.subplots(1, 2)
+    model.draw(first)
+    model.draw_graph(second)
+    write_figure(figure, path, force)
 
 
 def _data(report: Report, task: Any) -> dict[str, Any]:

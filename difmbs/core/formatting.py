@@ -1,16 +1,24 @@
 """Numbers and lists as text, with as many digits as they deserve."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from .errors import counted
 
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
+
 
 class Number(str):
     """A number as text: aligned to the right in tables."""
 
     __slots__ = ()
+
+
+def plain(text: object) -> str:
+    """Text without characters that no document may hold, or that turn the direction of what follows."""
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text))
 
 
 count = counted

@@ -22,6 +22,7 @@ class Status(enum.IntEnum):
     constraint_drift = 9
     contradictory = 10
     event_undefined = 11
+    interrupted = 12
 
 
 def words_of(code: Any) -> Any:

@@ -13,8 +13,9 @@ from ..core.reprs import limited
 from ..jaxtools.gradient_check import quotient_error
 from ..search.progress import Iteration
 from ..search.unknowns import Unknowns, into
+from ..simulation.solution import Solution
 from ..system.system import System
-from .objectives import number_names
+from .objectives import AbstractQuantity, number_names
 from .task import DesignTask, evaluate
 
 NOTICED = 0.01
@@ -82,6 +83,35 @@ class Design:
         other = "" if shorter is None else f" with {shorter.steps} instead of {settings.steps}"
         change = f"change by {100 * self.step_error:.2g} %" if np.isfinite(self.step_error) else "are not finite"
         return f"The time steps are too long:{other} objective or limits {change}. Give shorter ones."
+
+    def motions(self) -> tuple[Solution, Solution]:
+        """The motions at the start and at the optimum."""
+        at_start = dataclasses.replace(self, numbers=self.unknowns.start)
+        first, last = (self.task.simulated(x.system, throw=False) for x in (at_start, self))
+        return first, last
+
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output, picture_of
+
+        rows = [(n, f"{self.values[n]:.8g}", f"{self.start[n]:.6g}") for n in self.names]
+        rows += [(name, f"{value:.6g}", "") for name, value in self.objectives.items()]
+        picture = picture_of(lambda axes: self.plot(*self._asked()[:3], ax=axes)) if self._asked() else None
+        return cell_output(f"Design: {self.status}", rows, ("unknown or objective", "optimum", "start"), picture)
+
+    def plot(self, *names: str, ax: Any = None) -> Any:
+        """Outputs over time at the start and at the optimum, None of them: those that the goals ask about; returns the
+        axes."""
+        from ..plots.style import FIT, QUIET
+
+        first, last = self.motions()
+        shown = names or self._asked()
+        axes = first.plot(*shown, ax=ax, label="start", color=QUIET)
+        return last.plot(*shown, ax=axes, label="optimum", color=FIT)
+
+    def _asked(self) -> tuple[str, ...]:
+        """Outputs that objectives and limits are about."""
+        quantities = [*self.task.objectives, *(limit.quantity for limit in self.task.limits)]
+        return tuple(dict.fromkeys(q.output for q in quantities if isinstance(q, AbstractQuantity)))
 
     def check_gradient(self, seed: int = 0) -> float:
         """The difference, relative, between the derivative of all objectives and limits along a random direction and a

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from ..core.errors import FileError
+from ..files.checkpoint import bytes_of, fingerprint_of, read_checkpoint, said, write_checkpoint
 from ..files.fingerprint import fingerprint
-from ..search.checkpoint import bytes_of, fingerprint_of, read_checkpoint, said, write_checkpoint
 from ..search.unknowns import Unknowns
 from ..system.system import System
 from .task import DesignTask

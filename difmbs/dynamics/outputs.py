@@ -107,7 +107,7 @@ class Outputs(Mapping[str, Any]):
             group, leaves = system.with_leaves("fields")[element.parts[0].group]
             field = system.field(system.world(self.q, self.v), group, leaves)
             values = field.law.outputs(self.t, field.positions())
-            return _switched(_chosen(name, variable, values), field.law, variable, group, field.on)
+            return switched_output(_chosen(name, variable, values), field.law, variable, group, field.on)
         pieces = [self._of_connector(name, element, part, variable) for part in element.parts]
         order = np.argsort(np.concatenate([part.positions.rows for part in element.parts]))
         values = Index(order).take(jnp.concatenate(pieces) if len(pieces) > 1 else pieces[0])
@@ -136,11 +136,11 @@ class Outputs(Mapping[str, Any]):
         multiplier = None
         if element.kind == "constraints" and group.active:
             multiplier = self._multipliers(part, local.law, variable)
-        values = _values(self.t, local, element.kind, multiplier)
-        return _switched(_chosen(name, variable, values), local.law, variable, group, local.on)
+        values = connector_outputs(self.t, local, element.kind, multiplier)
+        return switched_output(_chosen(name, variable, values), local.law, variable, group, local.on)
 
 
-def _values(t: Time, local: Any, kind: str, multiplier: Multipliers | None = None) -> dict[str, Any]:
+def connector_outputs(t: Time, local: Any, kind: str, multiplier: Multipliers | None = None) -> dict[str, Any]:
     """All output variables of some connectors of a group; the multipliers of constraints are 0 if there are none."""
     if kind == "forces":
         return local.each(lambda x: x.law.outputs(t, x.config(), x.flow()))
@@ -181,7 +181,7 @@ def variables(system: System, name: str) -> list[str]:
     def outputs(t: Time, q: Coordinates, v: Velocities) -> dict[str, Any]:
         world = system.world(q, v)
         if element.kind != "fields":
-            return _values(t, system.part(world, name, part), element.kind)
+            return connector_outputs(t, system.part(world, name, part), element.kind)
         field = system.field(world, *system.with_leaves("fields")[part.group])
         return field.law.outputs(t, field.positions())
 
@@ -215,7 +215,11 @@ def is_single(system: System, name: str) -> bool:
 
 def entry_names(system: System, name: str, shape: tuple[int, ...]) -> list[str]:
     """Each number of an output of this shape as a reader knows it: "tip.x", "beads[3].x", "turn[0][1]"."""
-    single = is_single(system, name)
+    return names_of_entries(name, shape, is_single(system, name))
+
+
+def names_of_entries(name: str, shape: tuple[int, ...], single: bool) -> list[str]:
+    """As `entry_names`, of an output that has an axis of instances or not."""
     is_vector = shape[0 if single else 1 :] in ((2,), (3,))
     names = []
     for entry in np.ndindex(shape):
@@ -254,7 +258,9 @@ def _chosen(name: str, variable: str, values: dict[str, Any]) -> Values:
     return values[variable]
 
 
-def _switched(value: Values, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Switches) -> Values:
+def switched_output(
+    value: Values, law: AbstractConnector, variable: str, group: ConnectorGroup, on: Switches
+) -> Values:
     """An inactive connector exerts nothing; its kinematic outputs go on."""
     if variable not in law.exerted:
         return value

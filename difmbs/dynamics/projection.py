@@ -79,7 +79,7 @@ class ConsistentStart(NamedTuple):
     possible: Any
 
 
-_DRIFT = 1e-4
+DRIFT = 1e-4
 """Largest violation of constraints at outputs, relative to all that moves."""
 ROUNDS = (POSITION,) * 10 + (VELOCITY,) * 2
 """The corrections that bring a start onto the constraints that may violate them by much."""
@@ -140,7 +140,7 @@ def all_met(
     fastest = jnp.max(jnp.where(missing[:, None], 0, jnp.abs(v)))
     speed = size / lasts + fastest
     levels = zip((size, speed), held, start_limits(extent, v[0], given_v), strict=True)
-    limits = [jnp.where(holds, _DRIFT * x, jnp.inf).at[0].set(first) for x, holds, first in levels]
+    limits = [jnp.where(holds, DRIFT * x, jnp.inf).at[0].set(first) for x, holds, first in levels]
     met = jax.vmap(lambda on, *x: meets(controlled(system.switched(on), *x[:3]), *x))(on, t, q, v, *limits)
     return met | missing.at[0].set(False)
 

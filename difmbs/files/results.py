@@ -8,31 +8,39 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from ..core.errors import FileError, ParameterError, did_you_mean
+from ..core.errors import FileError, MismatchError, ParameterError, did_you_mean
 from ..core.parameters import show
 from ..core.reprs import listed, times, value
-from ..dynamics.outputs import COMPONENTS, component_index, is_single, output_names
-from ..simulation.solution import Solution, poses
+from ..core.status import Status
+from ..dynamics.output_units import of_output
+from ..dynamics.outputs import COMPONENTS, component_index, is_single, names_of_entries, output_names
+from ..simulation.solution import Solution, all_outputs, data_frame, poses
+from ..system.system import System
 from .fingerprint import fingerprint
 from .reading import opened
+from .saved_searches import SavedDesign, SavedFit, from_arrays
 from .toml import SCHEMA
 from .writing import replacing
 
 _LONGEST_HEADER = 10_000
 _MOST_ARRAYS = 400_000
-_PARTS = ("stats", "events", "outputs", "coordinates", "velocities")
+_PARTS = ("stats", "events", "outputs", "coordinates", "velocities", "units")
+_SHOWN = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
     """A finished simulation: `t`, `q`, `v`, `status`, `stats` and `events` as in a `Solution`.
 
-    `outputs`: every sensor, the force of every constraint, and `position` and `rotation` of every body, by name;
-    `result["tip"]` is one of them, `result["tip.x"]` a component; `many`: those of them that have an axis of instances.
-    `coordinates` and `velocities`: by name of body which entries of `q` and `v` are its own. `fingerprint` is that of
-    the system, see `difmbs.fingerprint`.
+    `outputs`: every sensor, the force of every constraint, and `position` and `rotation` of every body, by name; where
+    the model names no sensor, all outputs of all elements. `result["tip"]` is one of them, `result["tip.x"]` a
+    component; `many`: those of them that have an axis of instances; `units` by name. `coordinates` and `velocities`: by
+    name of body which entries of `q` and `v` are its own. `fingerprint` is that of the system, see
+    `difmbs.fingerprint`; with the system `solution(system)` is what was saved. `on`: the switches at each output, if
+    there are some.
     """
 
     t: np.ndarray
@@ -46,6 +54,8 @@ class Result:
     coordinates: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     velocities: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     many: frozenset[str] = frozenset()
+    units: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    on: np.ndarray | None = None
 
     def __repr__(self) -> str:
         status = self.status if isinstance(self.status, str) else value(self.status)
@@ -54,6 +64,49 @@ class Result:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.outputs)
+
+    def solution(self, system: System) -> Solution:
+        """The solution that was saved, of the system that it belongs to."""
+        if not isinstance(system, System):
+            raise FileError(f"solution takes the System that was simulated, got {show(system)}.")
+        if fingerprint(system) != self.fingerprint:
+            raise MismatchError("the result belongs to another system: the model or its parameters were changed.")
+        code = np.vectorize(lambda word: Status[word].value)(self.status)
+        t, q, v, code, stats, on = jax.tree.map(jnp.asarray, (self.t, self.q, self.v, code, dict(self.stats), self.on))
+        moments = jnp.asarray(np.stack([*self.events.values()], axis=-1)) if self.events else None
+        return Solution(system, t, q, v, code, stats, on, moments)
+
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output, picture_of
+
+        rows = [("status", self.status), ("times", times(self.t)), ("outputs", listed(self.outputs, 20))]
+        shown = list(self.outputs)[:3]
+        return cell_output("Result", rows, picture=picture_of(lambda axes: self.plot(*shown, ax=axes)))
+
+    def plot(self, *names: str, ax: Any = None, label: str | None = None, **options: Any) -> Any:
+        """As `Solution.plot`."""
+        from ..plots.curves import panels
+
+        columns: dict[str, dict[str, np.ndarray]] = {}
+        for name in names or list(self.outputs)[:_SHOWN]:
+            columns.setdefault(self.unit(name), {}).update(self.entries(name))
+        return panels(self.t, columns, ax, label, **options)
+
+    def to_pandas(self, *names: str) -> Any:
+        """As `Solution.to_pandas`."""
+        return data_frame(self.t, {n: x for name in names or self.outputs for n, x in self.entries(name).items()})
+
+    def unit(self, name: str) -> str:
+        """Of an output or a component of it; "" where it is not known."""
+        return self.units.get(name) or self.units.get(str(name).rpartition(".")[0], "")
+
+    def entries(self, name: str) -> dict[str, np.ndarray]:
+        """Each number of an output over time by its name, such as "tip.x"."""
+        if self.t.ndim != 1:
+            raise FileError("this takes the result of one simulation, not of a batch.")
+        values = self[name]
+        names = names_of_entries(name, values.shape[1:], name not in self.many)
+        return dict(zip(names, values.reshape(len(values), len(names)).T, strict=True))
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.outputs:
@@ -81,31 +134,40 @@ def result_of(solution: Solution) -> Result:
     constraints = {name for name, kind in kinds.items() if kind == "constraints"}
     known = (name.rpartition(".") for name in output_names(system))
     efforts = [f"{name}.{x}" for name, _, x in known if name in constraints and x in ("force", "torque")]
+    outputs = {name: np.asarray(solution[name]) for name in structure.readings}
+    if not outputs and solution.t.ndim == 1:
+        outputs = all_outputs(solution)
+    else:
+        outputs |= {name: np.asarray(solution[name]) for name in efforts} | poses(solution)
     happened = solution.events if structure.events else {}
     t, q, v, stats, events = jax.tree.map(np.asarray, (solution.t, solution.q, solution.v, solution.stats, happened))
-    outputs = {name: np.asarray(solution[name]) for name in [*structure.readings, *efforts]} | poses(solution)
     return Result(
         *(t, q, v, solution.status, stats, events, outputs, fingerprint(system)),
         coordinates={name: system.coordinates(name) for name in bodies},
         velocities={name: system.velocities(name) for name in bodies},
         many=frozenset(name for name in outputs if not is_single(system, name)),
+        units={name: unit for name in outputs if (unit := of_output(system, name))},
+        on=None if solution.on is None else np.asarray(solution.on),
     )
 
 
-def save_result(solution: Solution, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def save_solution(solution: Solution, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Writes a solution to a .npz file; `force`: replace an existing one."""
     result = result_of(solution)
     arrays = dict(schema=SCHEMA, t=result.t, q=result.q, v=result.v, status=result.status)
     for part in _PARTS:
-        arrays |= {f"{part}:{name}": value for name, value in getattr(result, part).items()}
+        arrays |= {f"{part}:{name}": np.asarray(value) for name, value in getattr(result, part).items()}
     if result.many:
         arrays["many"] = np.array(sorted(result.many))
+    if result.on is not None:
+        arrays["on"] = result.on
     with replacing(path, force=force) as file:
         np.savez(file, allow_pickle=False, fingerprint=result.fingerprint, **arrays)
 
 
-def load_result(path: str | os.PathLike[str]) -> Result:
-    """The solution in a file that `save_result` or `difmbs simulate` wrote."""
+def load_result(path: str | os.PathLike[str]) -> Result | SavedFit | SavedDesign:
+    """What `save_result` or `difmbs simulate` wrote into a file: a `Result`, of a fit a `SavedFit`, of a design a
+    `SavedDesign`."""
     with opened(path) as file:
         try:
             arrays = _arrays(file)
@@ -116,16 +178,19 @@ def load_result(path: str | os.PathLike[str]) -> Result:
             raise FileError(f"{path} is not a result of difmbs, or is damaged: {error}.") from None
 
 
-def _result(arrays: dict[str, np.ndarray]) -> Result:
+def _result(arrays: dict[str, np.ndarray]) -> Result | SavedFit | SavedDesign:
     schema = int(arrays["schema"])
     if schema != SCHEMA:
         raise ValueError(f"schema {schema} is not {SCHEMA}; update difmbs")
+    if "kind" in arrays:
+        return from_arrays(arrays)
     parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in _PARTS}
     for key, array in arrays.items():
         part, colon, name = key.partition(":")
         if colon:
             parts[part][name] = array
     status = arrays["status"]
+    units = {name: str(unit) for name, unit in parts.pop("units").items()}
     return Result(
         arrays["t"],
         arrays["q"],
@@ -133,6 +198,8 @@ def _result(arrays: dict[str, np.ndarray]) -> Result:
         str(status) if status.ndim == 0 else status,
         fingerprint=str(arrays["fingerprint"]),
         many=frozenset(arrays.get("many", np.array([], str)).tolist()),
+        units=units,
+        on=arrays.get("on"),
         **parts,
     )
 

@@ -43,6 +43,16 @@ class Table:
         rows = counted(len(next(iter(self.columns.values()), ())), "row")
         return f"Table({self.path!r}: {rows}; {listed(self.columns, 20)})"
 
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output
+
+        rows = [
+            (name, self.units.get(name, ""), f"{np.nanmin(x):.6g}", f"{np.nanmax(x):.6g}", int(np.sum(np.isfinite(x))))
+            for name, x in self.columns.items()
+            if len(x) and np.any(np.isfinite(x))
+        ]
+        return cell_output(f"Table {self.path}", rows, ("column", "unit", "least", "largest", "numbers"))
+
     def column(self, name: str) -> np.ndarray:
         """The numbers of a column, as they stand in the file."""
         if name not in self.columns:

@@ -86,6 +86,12 @@ class AbstractExperiment(abc.ABC):
     def shapes(self, system: System) -> dict[str, tuple[int, ...]]:
         """Shapes of data that fit what the channels measure."""
 
+    def plot(self, channel: str | None = None, *, ax: Any = None) -> Any:
+        """What a channel has measured, None: the first one, with bars of its noise; returns the axes."""
+        from .fit_plots import plot_experiment
+
+        return plot_experiment(self, channel, ax)
+
     def noise(self, channel: str) -> Any:
         """Standard deviation of each sample of a channel; None if it is to be estimated."""
         given = self.channels[channel].noise

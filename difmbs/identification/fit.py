@@ -15,8 +15,10 @@ from ..core.reprs import limited
 from ..search import levenberg_marquardt as lm
 from ..search.progress import Iteration
 from ..search.unknowns import into
+from ..simulation.solution import Solution
 from ..system.system import System
 from .fit_problem import FitProblem
+from .fitted_motion import motion_of
 from .identifiability import Identifiability
 from .profile_likelihood import gradient_error, profile
 from .questions import asked
@@ -157,6 +159,21 @@ class Fit:
         if seed not in self.gradient_errors:
             self.gradient_errors[seed] = gradient_error(self, seed)
         return self.gradient_errors[seed]
+
+    def _repr_html_(self) -> str:
+        from .fit_plots import fit_cell
+
+        return fit_cell(self)
+
+    def plot(self, channel: str | None = None, *, experiment: str | None = None, ax: Any = None) -> Any:
+        """What a channel of an experiment has measured, and the fit; None: the first ones. Returns the axes."""
+        from .fit_plots import plot_fit
+
+        return plot_fit(self, channel, experiment, ax)
+
+    def motion(self, experiment: str | None = None) -> Solution:
+        """The fitted motion of an experiment at the times of its samples; None: of the first one that is a motion."""
+        return motion_of(self.setup, self.problem, self.numbers, experiment)
 
     @property
     def verdict(self) -> Check:

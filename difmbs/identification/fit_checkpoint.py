@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.errors import FileError
+from ..files.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
 from ..search import levenberg_marquardt as lm
-from ..search.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
 from ..search.progress import Iteration
 from .best_start import TriedStarts
 from .setup import FitSetup

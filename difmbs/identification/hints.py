@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.units import si_of, unit_of
-from . import channel_units
+from ..dynamics import output_units
 from .comparisons import correlation, lag, moves_at_start, ratio, spread
 from .experiments import AbstractExperiment, Experiment
 from .fit_problem import ExperimentGroup, SampleRange
@@ -307,7 +307,7 @@ def _remedy(row: Row, setup: FitSetup, factor: float) -> str:
 
 def _unit(row: Row, setup: FitSetup) -> str:
     """The SI unit of what a channel measures, without its prefixes; "" where it is not known."""
-    return si_of(channel_units.of_output(setup.system, row.experiment.channels[row.channel].output or row.channel))
+    return si_of(output_units.of_output(setup.system, row.experiment.channels[row.channel].output or row.channel))
 
 
 def _of_offset(row: Row, setup: FitSetup) -> list[Hint]:

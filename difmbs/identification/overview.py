@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.units import si_of
-from . import channel_units
+from ..dynamics import output_units
 from .experiments import AbstractExperiment, Experiment
 from .failures import reason
 from .fit_problem import ExperimentGroup, SampleRange, flat
@@ -146,7 +146,7 @@ def _extents(
         channel, counts = row.experiment.channels[row.channel], np.isfinite(row.measured)
         known = row.predicted[np.isfinite(row.predicted)]
         predicted = (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
-        unit = si_of(channel_units.of_output(setup.system, channel.output or row.channel))
+        unit = si_of(output_units.of_output(setup.system, channel.output or row.channel))
         ends = float(np.nanmin(row.measured)), float(np.nanmax(row.measured))
         found.append(Extent(row.experiment.name, row.channel, "channel", unit, int(counts.sum()), *ends, *predicted))
     for experiment in experiments:

@@ -63,7 +63,7 @@ class MotionPrediction(AbstractPrediction):
     def outputs(self, system: System, loads: Mapping[ParameterPath, Any], delays: Mapping[str, Any]) -> dict[str, Any]:
         nodes = self._nodes()
         union = np.asarray(sorted({*self.times, *nodes}))
-        solution = self._simulated(system, union, throw=False)
+        solution = self.motion(system, union, throw=False)
         at_samples, at_nodes = np.searchsorted(union, self.times), np.searchsorted(union, nodes)
         read = {output: solution[output] for output in dict.fromkeys(output for _, output, *_ in self.channels)}
         found = {}
@@ -77,12 +77,13 @@ class MotionPrediction(AbstractPrediction):
         return found
 
     def raise_if_failed(self, system: System, loads: Mapping[ParameterPath, Any]) -> None:
-        solution = self._simulated(system, np.asarray(self.times), throw=True)
+        solution = self.motion(system, np.asarray(self.times), throw=True)
         if solution.status == "event":
             time = float(solution.stats["time"])
             raise SimulationError(f"an event of the model ends the simulation at t = {time:.6g}.", "event", time)
 
-    def _simulated(self, system: System, times: np.ndarray, throw: bool) -> Any:
+    def motion(self, system: System, times: np.ndarray, throw: bool) -> Any:
+        """The solution at these times."""
         return self.settings.simulate(system, t0=self.t0, t1=float(times[-1]), saveat=times, throw=throw)
 
     def counts(self, channel: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -86,6 +86,14 @@ class Model:
         said = "; ".join(f"{kind} {listed(kinds[kind])}" for kind in sorted(kinds, key=_KINDS.index))
         return f"Model({said or 'empty'})"
 
+    def _repr_html_(self) -> str:
+        from .sketches import model_cell
+
+        system = None
+        with contextlib.suppress(ModelError, ParameterError):
+            system = self.assemble(redundant="min_norm")
+        return model_cell(system, self.contents(), "Model")
+
     @property
     def ground(self) -> BodyHandle:
         """The fixed world; `ground.at(x, y, z)` is a fixed point."""
@@ -125,6 +133,18 @@ class Model:
     def describe(self, *names: str) -> Description:
         """What is in the model, or the elements of these names: kinds and markers, parameters, and outputs."""
         return describe(self.contents(), names)
+
+    def draw(self, ax: Any = None, *, names: bool = True) -> Any:
+        """A sketch of the mechanism in its initial state, with names; returns the axes."""
+        from .sketches import draw_model
+
+        return draw_model(self.assemble(redundant="min_norm"), ax, names)
+
+    def draw_graph(self, ax: Any = None) -> Any:
+        """Which bodies are connected by what; returns the axes."""
+        from .sketches import draw_connections
+
+        return draw_connections(self.contents(), ax)
 
     def contents(self) -> ModelContents:
         """All that was added, as it was checked: for what writes or draws models."""

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.formatting import Number, listed, short
+from ..core.markup import Html, figure, join, note, paragraph, table
 from ..identification.best_start import TriedStarts
+from ..plots.inline_svg import Drawing
+from ..plots.style import DATA, FIT, SERIES, label, logarithmic, new_figure, style
 from ..search.progress import Iteration
-from .drawing import DATA, FIT, SERIES, Drawing, label, logarithmic, new_figure, style
-from .markup import Html, figure, join, note, paragraph, table
 
 _CURVES = 8
 _FIRST, _LAST = 10, 15

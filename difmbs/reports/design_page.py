@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..core.formatting import count, listed, short
+from ..core.markup import Html, cell, figure, join, note, paragraph, section, table, tag
 from ..design.design import NOTICED, Design
 from ..design.objectives import (
     AbstractQuantity,
@@ -19,14 +20,16 @@ from ..design.objectives import (
     rows_of,
     said_of_entry,
 )
+from ..dynamics import output_units
 from ..dynamics.outputs import component_of, entry_names
 from ..identification import channel_units
 from ..identification.verdict import BAD, DOUBT, GOOD, KNOWN, Check, headline
+from ..plots.inline_svg import Drawing
+from ..plots.style import FIT, QUIET, chosen, label, line, new_figure, style
 from ..simulation.solution import Solution
 from . import convergence
-from .drawing import FIT, QUIET, Drawing, chosen, label, line, new_figure, style
 from .fit_page import Section, checklist
-from .markup import Html, cell, figure, join, note, paragraph, section, table, tag
+from .mechanism_section import mechanism
 from .provenance import facts, model_facts, settings_in_words, versions
 
 _OUTPUTS = 12
@@ -53,10 +56,11 @@ class Motions:
 
 def design_page(design: Design) -> tuple[str, str, list[Section]]:
     """Title, subtitle and sections."""
-    drawing, motions = Drawing(), _motions(design)
+    drawing, motions = Drawing(), Motions(*design.motions())
     sections = [
         section("summary", "Summary", _summary(design, motions)),
         section("unknowns", "Unknowns", _unknowns(design)),
+        section("mechanism", "Mechanism", mechanism(drawing, design)),
         section("objectives", "Objectives and limits", _quantities(design, motions)),
         section("motion", "Motion at the start and at the optimum", _plots(drawing, design, motions)),
         section(
@@ -70,11 +74,6 @@ def design_page(design: Design) -> tuple[str, str, list[Section]]:
     subtitle = f"{count(len(design.names), 'unknown')}, {count(len(design.objectives), 'objective')}, "
     subtitle += f"{count(len(design.limits), 'limit')}; {design.status}"
     return f"Design of {listed(design.names, 3)}", subtitle, sections
-
-
-def _motions(design: Design) -> Motions:
-    at_start = dataclasses.replace(design, numbers=design.unknowns.start)
-    return Motions(*(design.task.simulated(d.system, throw=False) for d in (at_start, design)))
 
 
 def _summary(design: Design, motions: Motions) -> Html:
@@ -229,7 +228,7 @@ def _plot(drawing, design, motions, output, component, wanted) -> Html:
     shown = _shown(len(names), wanted)
     columns = min(len(shown), 3)
     lines = -(-len(shown) // columns)
-    unit = channel_units.of_output(design.task.system, output)
+    unit = output_units.of_output(design.task.system, output)
     name = said_of_entry(output, component)
     with style():
         whole = new_figure(8.4, 2.6 * lines)
@@ -239,7 +238,7 @@ def _plot(drawing, design, motions, output, component, wanted) -> Html:
                 at = chosen(values[:, i], _POINTS)
                 line(axes, times[at], values[at, i], color=color, label=said)
             _bounds_of(axes, wanted, times[-1])
-            axes.set_title(label(channel_units.with_unit(names[i], unit)))
+            axes.set_title(label(output_units.with_unit(names[i], unit)))
             axes.set_xlabel("time [s]")
             axes.margins(x=0.01)
             if place == 0:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from ..core.formatting import Number, count, explained, listed, short
+from ..core.markup import Html, join, note, paragraph, section, table, tag
 from ..identification.experiments import Experiment, ModalTest, StaticTest
 from ..identification.fit import Fit
 from ..identification.verdict import Check, checks, gradient_check, headline
+from ..plots.inline_svg import Drawing
 from . import convergence, unknowns_section
-from .drawing import Drawing
-from .markup import Html, join, note, paragraph, section, table, tag
+from .mechanism_section import mechanism
 from .provenance import experiment_table, fit_facts, kind_of
 from .samples import Samples, fitted_samples, held_out_samples
 from .static_and_modal import modal_test, static_test
@@ -31,6 +32,7 @@ def fit_page(fit: Fit) -> tuple[str, str, list[Section]]:
     sections = [
         section("summary", "Summary", _summary(fit, checks(fit))),
         section("unknowns", "Unknowns", unknowns_section.unknown_table(fit)),
+        section("mechanism", "Mechanism", mechanism(drawing, fit)),
         section("data", "Data and fit", *_data(drawing, fit, fitted_samples(fit))),
         section("validation", "Validation", *_validation(drawing, fit)),
         section(

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..core.formatting import count, listed, short
+from ..core.markup import Html, facts, table
 from ..files.fingerprint import fingerprint
 from ..identification.experiments import AbstractExperiment, Experiment, ModalTest, StaticTest
 from ..identification.fit import Fit
 from ..identification.predictions import MotionPrediction
 from ..system.structure import KINDS
 from ..system.system import System
-from .markup import Html, facts, table
 
 _PACKAGES = ("difmbs", "jax", "numpy", "scipy")
 _WORDS: Mapping[type, str] = {Experiment: "time series", StaticTest: "static test", ModalTest: "modal test"}

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ParameterError
+from ..core.markup import document
 from ..core.parameters import show
 from ..design.design import Design
 from ..files.writing import replacing
 from ..identification.fit import Fit
+from ..pictures.page import script_hash, viewer_script, viewer_style
 from .design_page import design_page
 from .fit_page import fit_page
-from .markup import document
 
 
 def report(result: Fit | Design, path: str | os.PathLike[str], force: bool = False) -> Path:
@@ -30,9 +31,9 @@ def report(result: Fit | Design, path: str | os.PathLike[str], force: bool = Fal
         title, subtitle, sections = design_page(result)
     else:
         raise ParameterError(f"report needs what identify or optimize returned, got {show(result)}.")
-    style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+    style = Path(__file__).with_name("style.css").read_text(encoding="utf-8") + viewer_style()
     with replacing(path, force=force) as file:
-        file.write(document(title, subtitle, style, sections).encode())
+        file.write(document(title, subtitle, style, sections, viewer_script(), script_hash()).encode())
     return path
 
 

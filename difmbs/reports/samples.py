@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..identification import channel_units
+from ..dynamics import output_units
 from ..identification.experiments import AbstractExperiment, ModalTest
 from ..identification.fit import Fit
 from ..identification.fit_problem import ExperimentGroup, SampleRange
@@ -99,7 +99,7 @@ def _samples(
 def _unit(fit: Fit, experiment: AbstractExperiment, output: str) -> str:
     if isinstance(experiment, ModalTest):
         return "Hz" if output == "frequency" else ""
-    return channel_units.of_output(fit.setup.system, output)
+    return output_units.of_output(fit.setup.system, output)
 
 
 def _entries(unit: str, shape: tuple[int, ...]) -> tuple[str, ...]:

@@ -3,11 +3,13 @@
 import numpy as np
 
 from ..core.formatting import Number, percent, short
+from ..core.markup import Html, figure, join, table
+from ..dynamics.output_units import with_unit
 from ..identification import channel_units
 from ..identification.experiments import ModalTest, StaticTest
 from ..identification.fit import Fit
-from .drawing import DATA, FIT, HELD_OUT, Drawing, dots, label, new_figure, style
-from .markup import Html, figure, join, table
+from ..plots.inline_svg import Drawing
+from ..plots.style import DATA, FIT, HELD_OUT, dots, label, new_figure, style
 from .samples import Samples
 
 _ENTRIES = 6
@@ -17,7 +19,7 @@ _FEWEST = 4
 
 def modal_test(samples: Samples) -> Html:
     assert isinstance(samples.experiment, ModalTest)
-    what = channel_units.with_unit(samples.channel, samples.unit)
+    what = with_unit(samples.channel, samples.unit)
     rows = [
         (Number(mode + 1), short(m, 6), short(p, 6), percent(p / m - 1) if m else short(np.nan), short(r, 3))
         for mode, m, p, r in zip(
@@ -34,7 +36,7 @@ def modal_test(samples: Samples) -> Html:
 def static_test(drawing: Drawing, fit: Fit, samples: Samples) -> Html:
     assert isinstance(samples.experiment, StaticTest)
     loads = _loads(fit, samples.experiment)
-    what = channel_units.with_unit(samples.channel, samples.unit)
+    what = with_unit(samples.channel, samples.unit)
     rows = []
     for case in range(samples.experiment.cases):
         for i, entry in enumerate(samples.entries):
@@ -64,7 +66,7 @@ def _loads(fit: Fit, test: StaticTest) -> dict[str, np.ndarray]:
     for key, values in test.loads.items():
         if values.ndim == 1:
             path = tuple(key.partition("[")[0].split("."))
-            found[channel_units.with_unit(key, channel_units.of_parameter(fit.setup.system, path))] = np.asarray(values)
+            found[with_unit(key, channel_units.of_parameter(fit.setup.system, path))] = np.asarray(values)
     return found
 
 

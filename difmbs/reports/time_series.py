@@ -4,14 +4,18 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..core.formatting import short
+from ..core.markup import Html, figure
 from ..identification.experiments import Experiment
-from .drawing import DATA, FIT, HELD_OUT, QUIET, Drawing, chosen, dots, label, line, new_figure, style
-from .markup import Html, figure
+from ..plots.curves import amplitudes
+from ..plots.inline_svg import Drawing
+from ..plots.style import DATA, FIT, HELD_OUT, QUIET, chosen, dots, label, line, logarithmic, new_figure, style
 from .samples import Samples
 
 ENTRIES = 6
 """Largest number of components of one channel that are drawn."""
 _COLUMNS = 3
+_FOR_SPECTRA, _LINES = 32, 400
+"""Samples that a spectrum takes at least, and frequencies that are drawn of it."""
 
 
 def series(drawing: Drawing, samples: Samples, most: int) -> Html:
@@ -20,13 +24,16 @@ def series(drawing: Drawing, samples: Samples, most: int) -> Html:
     with style():
         picture = _several(drawing, samples, most) if several else _single(drawing, samples, most)
         beside = _behaviour(drawing, samples) if several else ""
-    return figure(Html(picture + beside), _caption(samples, most))
+        beneath = _spectra(drawing, samples)
+    return figure(Html(picture + beside + beneath), _caption(samples, most))
 
 
 def _caption(samples: Samples, most: int) -> str:
     words = ["Dots: data; line: " + ("prediction." if samples.held_out else "fit.")]
     words.append("Residuals are data less fit in standard deviations of the noise; the band is ±2.")
     count = len(samples.measured)
+    if count >= _FOR_SPECTRA:
+        words.append("At the bottom their amplitudes over frequency.")
     if count > most:
         words.append(f"Of {count} samples about {most} are drawn: the smallest and the largest of each stretch.")
     if len(samples.entries) > ENTRIES:
@@ -85,6 +92,41 @@ def _behaviour(drawing: Drawing, samples: Samples) -> Html:
     _distribution(axes[0], samples.counted)
     _autocorrelation(axes[1], samples.residuals)
     return drawing.svg(whole, f"distribution and autocorrelation of the residuals of {samples.title}")
+
+
+def _spectra(drawing: Drawing, samples: Samples) -> Html:
+    """Of data, fit and residuals of the first entry, if there are enough samples."""
+    assert isinstance(samples.experiment, Experiment)
+    times, data, fit = samples.experiment.times, samples.measured[:, 0], samples.predicted[:, 0]
+    counts = np.isfinite(data) & np.isfinite(fit)
+    if np.sum(counts) < _FOR_SPECTRA:
+        return Html("")
+    whole = new_figure(8.4, 2.1)
+    axes = whole.add_subplot()
+    word = "prediction" if samples.held_out else "fit"
+    curves = {
+        "data": (data, DATA),
+        word: (fit, HELD_OUT if samples.held_out else FIT),
+        "data less it": (data - fit, QUIET),
+    }
+    for name, (y, color) in curves.items():
+        frequencies, sizes = _thinned(*amplitudes(times[counts], y[counts]))
+        axes.plot(frequencies, np.where(sizes > 0, sizes, np.nan), color=color, lw=1.0, label=name)
+    if any(np.any(np.asarray(x.get_ydata()) > 0) for x in axes.get_lines()):
+        logarithmic(axes)
+    axes.legend(loc="upper right", ncols=3, handlelength=1.2)
+    axes.set_xlabel("frequency [Hz]")
+    axes.set_ylabel(label(f"amplitude{f' [{samples.unit}]' if samples.unit else ''}", 30))
+    axes.margins(x=0.01)
+    return drawing.svg(whole, f"spectra of {samples.title}")
+
+
+def _thinned(frequencies: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest of neighbours, where there are many."""
+    each = -(-len(sizes) // _LINES)
+    count = len(sizes) // each * each
+    rows = sizes[:count].reshape(-1, each)
+    return frequencies[:count].reshape(-1, each)[np.arange(len(rows)), rows.argmax(axis=1)], rows.max(axis=1)
 
 
 def _motion(axes: Axes, samples: Samples, entry: int, most: int) -> None:

@@ -4,12 +4,13 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from ..core.formatting import Number, count, listed, measured, short
+from ..core.markup import Html, cell, figure, items, join, note, paragraph, table
 from ..identification import channel_units
 from ..identification.fit import Fit
 from ..identification.identifiability import RANK
 from ..identification.verdict import CORRELATED, known_correlation, strongest
-from .drawing import DATA, QUIET, Drawing, label, logarithmic, new_figure, style
-from .markup import Html, cell, figure, items, join, note, paragraph, table
+from ..plots.inline_svg import Drawing
+from ..plots.style import DATA, QUIET, label, logarithmic, new_figure, style
 
 _MATRIX, _NUMBERS = 40, 14
 """The largest matrices that are drawn, and drawn with numbers."""

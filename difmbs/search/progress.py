@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from ..core.progress_bar import in_notebook, looked_at, note_line
+
 Progress: TypeAlias = Callable[[str], Any] | bool | None
 Watch: TypeAlias = "Callable[[Iteration], Any] | None"
 _SHOWN = 4
@@ -34,10 +36,12 @@ class Console:
     def __init__(self, progress: Progress):
         on_terminal = sys.stderr.isatty()
         if progress is None:
-            progress = on_terminal
+            progress = looked_at()
         self._write = progress if callable(progress) else (_to_stderr if progress else None)
+        # In a notebook each line takes the place of the one before.
+        self._bar = note_line() if progress is True and in_notebook() else None
         # What nobody looks at does not need all lines.
-        self._pause = 0.0 if on_terminal or callable(progress) else 10.0
+        self._pause = 0.0 if on_terminal or callable(progress) else 0.0 if self._bar is not None else 10.0
         self._last = -1e9
 
     @property
@@ -52,7 +56,10 @@ class Console:
     def show(self, text: str) -> None:
         """One of many lines."""
         self._last = time.monotonic()
-        self.say(text)
+        if self._bar is None:
+            self.say(text)
+        else:
+            self._bar.set_description_str(text)
 
 
 class Lines:

@@ -77,33 +77,14 @@ class AdaptiveSteps(eqx.Module):
         `begin`: the time at t0, from which all times count; `seen`: the fastest vibration about the start, if it is
         known."""
         start = self._start(system, begin, y0, record, seen)
-        wanted = begin + jnp.asarray(np.asarray(self.outputs) - self.t0, y0.dtype)
-        watched = bool(system.structure.events)
+        wanted = begin + jnp.asarray(self.goals, y0.dtype)
 
         def until(state, output):
-            def unfinished(s):
-                return (s.end < output) & (s.status == Status.ok.value)
-
-            def go_on(s):
-                active = unfinished(s)
-                if watched:
-                    new = lax.cond(jnp.any(s.watch.due), self._happen, self._attempt, system, s, active)
-                else:
-                    new = self._attempt(system, s, active)
-                # A member of a batch that has finished keeps its state; its record needs no selection: `_written` has
-                # put the row behind the last one, which is not read.
-                kept = jax.tree.map(
-                    lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
-                )
-                return kept._replace(recorded=new.recorded)
-
-            s = lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, state)
-            y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
-            on = s.watch.on if watched else None
-            return s, (jnp.where(output <= s.end, y, jnp.nan), jnp.maximum(s.steps - 1, 0), on)
+            s = self._gone_on(system, state, output, None)
+            return s, (self._at(s, output), jnp.maximum(s.steps - 1, 0), s.watch.on if s.watch is not None else None)
 
         s, (outputs, index, on) = lax.scan(until, start, wanted)
-        moments = s.watch.moments if watched else None
+        moments = s.watch.moments if s.watch is not None else None
         summary = RunSummary(on, s.steps, s.rejected, s.iterations, s.status, s.end)
         if not record:
             return outputs, moments, summary, None
@@ -117,6 +98,69 @@ class AdaptiveSteps(eqx.Module):
         every = self.stored(y0.size).spacing(s.steps)
         accepted = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
         return outputs, moments, summary, accepted
+
+    def begun(self, system: System, begin: Time, y0: State, seen: PowerIteration | None = None) -> "_AdaptiveState":
+        """Before the first step."""
+        return self._start(system, begin, y0, False, seen)
+
+    @property
+    def goals(self) -> np.ndarray:
+        """The outputs, from t0 on."""
+        return np.asarray(self.outputs) - self.t0
+
+    def piece(
+        self, system: System, begin: Time, s: "_AdaptiveState", goals: Any, most: Count
+    ) -> tuple["_AdaptiveState", tuple[Any, ...]]:
+        """Goes on to each of the goals, by a number of attempts at most: the states there, which of them were passed,
+        which of these are sound, and the switches."""
+        last = s.steps + s.rejected + most
+
+        def until(s, goal):
+            output = begin + goal
+            s = self._gone_on(system, s, output, last)
+            y = self._at(s, output)
+            return s, (y, output <= s.end, is_sound(y), s.watch.on if s.watch is not None else None)
+
+        return lax.scan(until, s, goals)
+
+    def at_output(self, system: System, begin: Time, number: Count, y: State, output: Time) -> State:
+        """The state at an output, made of the one at its goal."""
+        return y
+
+    def watch(self, s: "_AdaptiveState") -> EventWatch | None:
+        """What is known of events; None if there are none."""
+        return s.watch
+
+    def summary(self, begin: Time, s: "_AdaptiveState") -> RunSummary:
+        """How it went until now."""
+        return RunSummary(None, s.steps, s.rejected, s.iterations, s.status, s.end)
+
+    def _gone_on(self, system: System, s: "_AdaptiveState", output: Time, last: Any) -> "_AdaptiveState":
+        """After the steps to an output; `last`: the number of attempts after which it stops, None: none."""
+
+        def unfinished(s):
+            going = (s.end < output) & (s.status == Status.ok.value)
+            return going if last is None else going & (s.steps + s.rejected < last)
+
+        def go_on(s):
+            active = unfinished(s)
+            if s.watch is not None:
+                new = lax.cond(jnp.any(s.watch.due), self._happen, self._attempt, system, s, active)
+            else:
+                new = self._attempt(system, s, active)
+            # A member of a batch that has finished keeps its state; its record needs no selection: `_written` has
+            # put the row behind the last one, which is not read.
+            kept = jax.tree.map(
+                lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
+            )
+            return kept._replace(recorded=new.recorded)
+
+        return lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, s)
+
+    def _at(self, s: "_AdaptiveState", output: Time) -> State:
+        """The state at an output in the last step; NaN behind it."""
+        y = self.step.between(s.t, s.h, s.y, s.y1, s.dense, output)
+        return jnp.where(output <= s.end, y, jnp.nan)
 
     def _start(
         self, system: System, t0: Time, y0: State, record: bool, seen: PowerIteration | None

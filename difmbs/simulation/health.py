@@ -38,7 +38,8 @@ class Health:
     and an acceleration, and `worst`, the names of the constraints; `energy`, kinetic and potential, at the outputs, and
     `kinetic`, that part of it; `work` done since the first output by all that has no potential; `balance`: the largest
     difference between the change of energy and that work; `quadrature`: by how much the work may be off because the
-    outputs are too few; `stats` of the solution.
+    outputs are too few; `stats` of the solution; `times` of the outputs, and `residuals` there: by level the largest
+    one at each.
     """
 
     position: float
@@ -51,9 +52,33 @@ class Health:
     balance: float
     quadrature: float
     stats: dict[str, float]
+    times: np.ndarray
+    residuals: dict[str, np.ndarray]
 
     def __repr__(self) -> str:
         return limited(str(self))
+
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output, picture_of
+
+        lines = [line.partition(": ")[::2] for line in str(self).splitlines()]
+        return cell_output("Health", lines, picture=picture_of(self.plot_energy))
+
+    def plot_energy(self, ax: Any = None) -> Any:
+        """Energy, and the work of all that has no potential, over time; returns the axes."""
+        from ..plots.curves import over_time
+
+        potential = self.energy - self.kinetic
+        named = {"kinetic": self.kinetic, "potential": potential, "sum": self.energy, "work put in": self.work}
+        return over_time(self.times, named, "energy [J]", ax)
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """By how much constraints are violated, over time; returns the axes."""
+        from ..plots.curves import over_time
+
+        units = {"position": "m or rad", "velocity": "1/s", "acceleration": "1/s²"}
+        named = {f"{level} [{units[level]}]": x for level, x in self.residuals.items()}
+        return over_time(self.times, named, "violation of constraints", ax, log=True)
 
     def __str__(self) -> str:
         lines = [
@@ -116,6 +141,8 @@ def check(solution: Solution) -> Health:
         balance=balance,
         quadrature=quadrature,
         stats=stats,
+        times=times,
+        residuals={level: x.max(axis=1, initial=0) for level, x in residuals.items()},
     )
 
 

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..core.errors import SimulationError
 from ..core.parameters import ParameterPath
 from ..core.status import Status
 from ..core.types import Params
@@ -34,6 +35,7 @@ from .arguments import (
 )
 from .fixed_steps import FixedSteps
 from .moved_starts import warn_if_moved
+from .pieces import PiecewiseRun
 from .solution import Solution, raise_if_failed
 from .trajectory import solve_trajectory
 
@@ -75,22 +77,65 @@ def simulate(
         check_plain(system, solver)
     system, values = with_numbers(system, params)
     warn_of_single_precision(system.gravity.dtype)
-    if solver is None:
-        solver = RungeKutta4() if dt is not None else diffrax.Tsit5()
     if by_diffrax:
+        solver = solver if solver is not None else _usual(dt)
         solution = _by_diffrax(
             system.with_values(values), (t0, t1, dt), solver, saveat, (rtol, atol), adjoint, max_steps
         )
     else:
         times = output_times(saveat, t0, t1)
-        varying = dt is None or bool(system.structure.events)
-        step = step_of(solver, system, rtol, dt, varying)
-        time_loop = time_loop_of(step, (t0, t1, dt), varying, times, (rtol, atol), max_steps)
+        time_loop = _time_loop(system, solver, (t0, t1, dt), times, (rtol, atol), max_steps)
         solution = _simulate(system, values, time_loop, times)
     if throw and not isinstance(solution.code, jax.core.Tracer):
         raise_if_failed(solution)
         warn_if_moved(solution)
     return solution
+
+
+def run_in_pieces(
+    system: System,
+    *,
+    t1: float,
+    t0: float = 0.0,
+    dt: float | None = None,
+    solver: diffrax.AbstractSolver | None = None,
+    saveat: Any = None,
+    params: Params | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_steps: int = 100_000,
+) -> PiecewiseRun:
+    """The same simulation piece by piece, with the arguments of `simulate`."""
+    t0, t1, dt = check_times(t0, t1, dt)
+    check_system("simulate_in_pieces", system)
+    rtol, atol = tolerances(system, rtol, atol)
+    check_solvable(system, solver, dt, rtol, atol, max_steps)
+    check_ways(saveat, None)
+    system, values = with_numbers(system, params)
+    if values or any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(system)):
+        raise SimulationError("simulate_in_pieces cannot be traced or differentiated: use simulate for that.")
+    if _needs_diffrax(saveat):
+        raise SimulationError("simulate_in_pieces takes output times as saveat, not SaveAt(steps=True).")
+    warn_of_single_precision(system.gravity.dtype)
+    times = output_times(saveat, t0, t1)
+    return PiecewiseRun(system, _time_loop(system, solver, (t0, t1, dt), times, (rtol, atol), max_steps))
+
+
+def _usual(dt: float | None) -> diffrax.AbstractSolver:
+    return RungeKutta4() if dt is not None else diffrax.Tsit5()
+
+
+def _time_loop(
+    system: System,
+    solver: diffrax.AbstractSolver | None,
+    span: tuple[float, float, float | None],
+    times: tuple[float, ...],
+    tolerances: tuple[float, float],
+    max_steps: int,
+) -> FixedSteps | AdaptiveSteps:
+    varying = span[2] is None or bool(system.structure.events)
+    step = step_of(solver if solver is not None else _usual(span[2]), system, tolerances[0], span[2], varying)
+    return time_loop_of(step, span, varying, times, tolerances, max_steps)
 
 
 def time_loop_of(

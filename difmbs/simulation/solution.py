@@ -1,5 +1,6 @@
 """The motion of a system, and what to say when it stopped early."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..core.errors import ParameterError, SimulationError
 from ..core.reprs import times, value
 from ..core.status import Status, words_of
 from ..core.types import Coordinates, Count, MaybeValues, Switches, Time, Velocities
+from ..dynamics.every_output import every_output
 from ..dynamics.outputs import Outputs, multiplier_outputs, output_names
 from ..dynamics.projection import consistent, violations
 from ..jaxtools.unreached import marked, replaced
@@ -71,6 +73,11 @@ class Solution(eqx.Module):
         status = value(self.status) if np.ndim(self.code) else self.status
         return f"Solution(status={status}, {times(self.t)}, of {self.system})"
 
+    def _repr_html_(self) -> str:
+        from .solution_plots import solution_cell
+
+        return solution_cell(self)
+
     def __getitem__(self, name: str) -> Any:
         happened = self.events
         if str(name).partition(".")[0] in happened:
@@ -79,6 +86,47 @@ class Solution(eqx.Module):
             return _read(self, str(name))
         except ParameterError as error:
             raise ParameterError(str(error)) from None
+
+    def plot(self, *names: str, ax: Any = None, label: str | None = None, **options: Any) -> Any:
+        """Outputs over time, a panel for each unit; returns the axes, one pair or an array.
+
+        `names`: None of them: the sensors, or where the bodies are; `ax`: axes to draw on, such as those of another
+        run; `label`: what this run is called in the legend; `options` of matplotlib's lines.
+        """
+        from .solution_plots import plot
+
+        return plot(self, names, ax, label, **options)
+
+    def plot_energy(self, ax: Any = None) -> Any:
+        """Kinetic and potential energy, and the work of all that has no potential, over time; returns the axes."""
+        from .health import check
+
+        return check(self).plot_energy(ax)
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """By how much constraints are violated, over time; returns the axes."""
+        from .health import check
+
+        return check(self).plot_residuals(ax)
+
+    def plot_spectrum(self, name: str, ax: Any = None, label: str | None = None) -> Any:
+        """Amplitudes of an output over frequency; returns the axes."""
+        from .solution_plots import plot_spectrum
+
+        return plot_spectrum(self, name, ax, label)
+
+    def plot_phase(self, x: str, y: str, ax: Any = None, label: str | None = None) -> Any:
+        """One output over another, with a dot at the start; returns the axes."""
+        from .solution_plots import plot_phase
+
+        return plot_phase(self, x, y, ax, label)
+
+    def to_pandas(self, *names: str) -> Any:
+        """A `pandas.DataFrame` with a column for each number of these outputs, None of them: of all, and the times as
+        its index. Needs pandas."""
+        from .solution_plots import numbers_by_name
+
+        return data_frame(np.asarray(self.t), numbers_by_name(self, names))
 
     def outputs(self, i: int) -> Outputs:
         """All named outputs at the i-th output time, of a single simulation."""
@@ -106,6 +154,40 @@ def _read(solution: Solution, name: str) -> Any:
         return marked(missing, Outputs(system.switched(on), t, q, v, accelerations=known)[name])
 
     return jax.vmap(read)(solution.on, solution.accelerations, solution.t, solution.q, solution.v)
+
+
+def all_outputs(solution: Solution) -> dict[str, np.ndarray]:
+    """All output variables of all elements by name, of one simulation, in one program; NaN where nothing was
+    reached."""
+    good = np.all(np.isfinite(np.asarray(solution.q)), axis=1) & np.all(np.isfinite(np.asarray(solution.v)), axis=1)
+    rows = np.flatnonzero(good)
+    pick = lambda x: None if x is None else jax.tree.map(lambda y: np.asarray(y)[rows], x)
+    kept = map(pick, (solution.on, solution.accelerations, solution.t, solution.q, solution.v))
+    found = every_output(solution.system, *kept) if len(rows) else {}
+    if len(rows) == len(good):
+        return found
+    full = {name: np.full((len(good), *x.shape[1:]), np.nan) for name, x in found.items()}
+    for name, x in found.items():
+        full[name][rows] = x
+    return full
+
+
+def at_rows(solution: Solution, rows: np.ndarray) -> Solution:
+    """The solution with some of its outputs."""
+    pick = lambda x: None if x is None else jax.tree.map(lambda y: y[rows], x)
+    on, known = pick(solution.on), pick(solution.accelerations)
+    return dataclasses.replace(
+        solution, t=solution.t[rows], q=solution.q[rows], v=solution.v[rows], on=on, accelerations=known
+    )
+
+
+def data_frame(t: np.ndarray, columns: dict[str, np.ndarray]) -> Any:
+    """A table of pandas with times as its index."""
+    try:
+        import pandas
+    except ImportError:
+        raise ParameterError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
+    return pandas.DataFrame(columns, index=pandas.Index(t, name="t"))
 
 
 def poses(solution: Solution) -> dict[str, np.ndarray]:
@@ -159,6 +241,7 @@ def raise_if_failed(solution: Solution) -> None:
         "singular": "the constraints contradict or repeat each other there, so that the accelerations are undefined",
         "inconsistent_start": "no start near the one given meets the constraints",
         "event_undefined": "the function of an event does not cross zero: it is no number there, jumps, or stays zero",
+        "interrupted": "it was interrupted",
         "constraint_drift": "after that the motion leaves the constraints; they cannot be met, or dt is too large",
     }.get(status, status)
     if status in _OF_ROUNDING and solution.t.dtype == np.float32:

@@ -69,7 +69,12 @@ def solve_trajectory(
         def known_run(known):
             (time_loop, system, begin, *_), record = eqx.combine(known[0], static), known[1]
             return RecordedRun(
-                time_loop, system, eqx.filter(system, moves[0]), begin, _corrections(time_loop, system, shown), *record
+                time_loop,
+                system,
+                eqx.filter(system, moves[0]),
+                begin,
+                corrections_of(time_loop, system, shown),
+                *record,
             )
 
         def forwards(known, tangents):
@@ -95,7 +100,7 @@ def _run(arguments: PyTree, shown: bool, record: bool) -> Any:
     """The result, and as a tuple what `RecordedRun` needs to know; `shown`: accelerations and multipliers at the
     outputs are part of the result."""
     time_loop, system, begin, given_q, given_v = arguments
-    corrections, count = _corrections(time_loop, system, shown), len(time_loop.outputs)
+    corrections, count = corrections_of(time_loop, system, shown), len(time_loop.outputs)
     times = jnp.concatenate([begin[None], begin - time_loop.t0 + jnp.asarray(time_loop.outputs, begin.dtype)])
     stations = times, *stations_of((given_q, given_v), count)
 
@@ -147,7 +152,8 @@ def _run(arguments: PyTree, shown: bool, record: bool) -> Any:
     return result, (accepted, visited, on, met[0])
 
 
-def _corrections(time_loop: Any, system: System, shown: bool) -> CorrectionLoop:
+def corrections_of(time_loop: Any, system: System, shown: bool) -> CorrectionLoop:
+    """The visits to start and outputs; `shown`: with those that solve for accelerations."""
     corrects_outputs = system.constrained and not time_loop.on_grid
     held = tuple(level for level, holds in zip((POSITION, VELOCITY), time_loop.step.held, strict=True) if holds)
     plan = time_loop.step.plan(ROUNDS if system.constrained else ())
@@ -173,7 +179,7 @@ def _shapes(time_loop: Any, system: System, q: Coordinates, v: Velocities) -> tu
     states = number(time_loop.stored(size).rows + 1, size)
     which = count(), number(outputs), count(outputs), count(), count()
     accepted = AcceptedSteps(number(steps), number(steps), states, *which, *happened)
-    visits = _corrections(time_loop, system, shown).visits
+    visits = corrections_of(time_loop, system, shown).visits
     visited = VisitedStates(*(number(visits, *n) for n in ((), (q.size,), (v.size,), (unknowns,)))) if visits else None
     on = flag(outputs + 1, switches) if events else None
     return RunResult(trajectory, summary, number(), number(), flag(), flag(outputs)), (accepted, visited, on, flag())

@@ -70,6 +70,14 @@ class System(eqx.Module):
         said = [f"{kind} {listed(known)}" for kind, known in names.items() if known]
         return f"System({'; '.join(said)}; {counted(self.structure.velocity_count, 'velocity coordinate')})"
 
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output
+
+        elements = self.structure.elements.items()
+        rows = [(kind, listed([n for n, e in elements if e.kind == kind and n != "ground"], 20)) for kind in _KINDS]
+        rows.append(("velocity coordinates", str(self.structure.velocity_count)))
+        return cell_output("System", [row for row in rows if row[1]])
+
     @property
     def constrained(self) -> bool:
         return any(group.active for group in self.structure.constraints)

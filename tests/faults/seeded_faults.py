@@ -298,8 +298,8 @@ LINEAR_ALGEBRA = (
     Fault(
         "drift from constraints a hundred times larger",
         "dynamics/projection.py",
-        "_DRIFT = 1e-4",
-        "_DRIFT = 1e-2",
+        "DRIFT = 1e-4",
+        "DRIFT = 1e-2",
         "constrained_failures",
     ),
 )
@@ -664,7 +664,7 @@ DESIGN = (
 FILES = (
     Fault(
         "resumed fits do not check what they belong to",
-        "search/checkpoint.py",
+        "files/checkpoint.py",
         'rest["of"] == of',
         '"of" in rest',
         "identification::test_an_interrupted_fit_goes_on_to_the_same_result",
@@ -716,7 +716,7 @@ FILES = (
 PAGES_AND_COMMANDS = (
     Fault(
         "attributes of pages not escaped",
-        "reports/markup.py",
+        "core/markup.py",
         '="{html.escape(plain(value))}"',
         '="{plain(value)}"',
         "report::test_texts_and_attributes_come_back_as_they_were",

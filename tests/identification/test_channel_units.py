@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import difmbs as mbs
+from difmbs.dynamics.output_units import of_output
 from difmbs.elements.connectors.connector import USUAL_UNITS
-from difmbs.identification.channel_units import of_output
 
 from ..zoo import cases
 

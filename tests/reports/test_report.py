@@ -13,8 +13,9 @@ from matplotlib.image import imread
 
 import difmbs as mbs
 from difmbs.core.formatting import measured, short
-from difmbs.reports.drawing import Drawing, chosen
-from difmbs.reports.markup import cell
+from difmbs.core.markup import cell
+from difmbs.plots.inline_svg import Drawing
+from difmbs.plots.style import chosen
 from difmbs.reports.samples import fitted_samples
 from difmbs.reports.time_series import autocorrelation, series
 from difmbs.reports.unknowns_section import correlation

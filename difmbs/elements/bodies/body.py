@@ -12,6 +12,7 @@ from ...core.parameters import Spec
 from ...core.types import Matrix, Vector, Vector3
 from ..element import AbstractElement
 from ..ports import BodyPose
+from ..symbols import Symbol
 
 
 class AbstractBody(AbstractElement):
@@ -96,6 +97,10 @@ class AbstractBody(AbstractElement):
     @abc.abstractmethod
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         """Potential energy in the uniform field."""
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        """How it looks in pictures. Called for one instance, with plain numbers in its fields."""
+        return (Symbol("link"),)
 
 
 class AbstractFlatBody(AbstractBody):

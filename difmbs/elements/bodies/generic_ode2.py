@@ -12,6 +12,7 @@ from ...core.errors import ModelError
 from ...core.parameters import Spec, parameter
 from ...core.types import MaybeNumbers, Numbers, UserFunction, Vector, Vector3
 from ..rotations import multiply
+from ..symbols import Symbol
 from .body import AbstractPlacelessBody
 
 
@@ -93,3 +94,6 @@ class GenericODE2(AbstractPlacelessBody):
         if self.mass_user_function is None:
             return self.mass
         return self.mass + jnp.asarray(self.mass_user_function(q), q.dtype)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("box"),)

@@ -9,6 +9,7 @@ from ...core.parameters import Spec, parameter
 from ...core.types import Numbers
 from ..ports import BodyPose
 from ..rotations import NoRotation, PlaneRotation, length_and_direction
+from ..symbols import Symbol, Z
 from .body import AbstractFlatBody
 
 
@@ -56,6 +57,9 @@ class Mass1D(AbstractFlatBody):
     def _direction(self):
         return length_and_direction(self.axis)[1]
 
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("box", axis=self.axis),)
+
 
 class RotationalMass1D(AbstractFlatBody):
     """A rotor about the axis through `origin` parallel to z; its coordinate is the angle. Its weight does no work.
@@ -97,3 +101,6 @@ class RotationalMass1D(AbstractFlatBody):
 
     def weight_energy(self, q, gravity):
         return jnp.zeros((), q.dtype)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("rotor", axis=Z),)

@@ -9,6 +9,7 @@ from ...core.parameters import Spec, parameter
 from ...core.types import Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import NoRotation, in_space
+from ..symbols import Symbol
 from .body import AbstractFlatBody
 
 
@@ -50,6 +51,9 @@ class MassPoint(AbstractFlatBody):
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity * q)
 
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("sphere"),)
+
 
 class MassPoint2D(AbstractFlatBody):
     """A particle in the x-y plane; coordinates x, y.
@@ -89,3 +93,6 @@ class MassPoint2D(AbstractFlatBody):
 
     def weight_energy(self, q: Vector, gravity: Vector3) -> Any:
         return -self.mass * jnp.sum(gravity[:2] * q)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("sphere"),)

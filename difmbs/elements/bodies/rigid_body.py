@@ -19,6 +19,7 @@ from ..rotations import (
     quaternion_rate,
     solve3,
 )
+from ..symbols import Symbol
 from .body import AbstractBody
 
 
@@ -112,3 +113,6 @@ class RigidBody(AbstractRigidBody):
     def inertia_tensor(self) -> Matrix3:
         # The symmetric part, so that a gradient step on the nine numbers keeps a physical inertia.
         return 0.5 * (self.inertia + self.inertia.T)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("link"),)

@@ -9,6 +9,7 @@ from ...core.parameters import Spec, parameter
 from ...core.types import Numbers, Vector, Vector3
 from ..ports import BodyPose
 from ..rotations import PlaneRotation, in_space
+from ..symbols import Symbol
 from .body import AbstractFlatBody
 
 
@@ -69,3 +70,6 @@ class RigidBody2D(AbstractFlatBody):
 
     def _masses(self):
         return jnp.stack([self.mass, self.mass, self.inertia])
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("link"),)

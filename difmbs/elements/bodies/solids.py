@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from ...core.parameters import parameter
 from ...core.types import Matrix3, Numbers, Values
+from ..symbols import Symbol
 from .rigid_body import AbstractRigidBody
 
 
@@ -24,6 +25,10 @@ class Cylinder(AbstractRigidBody):
         across = self.mass * (3 * self.radius**2 + self.length**2) / 12
         return _diagonal(self.mass * self.radius**2 / 2, across, across)
 
+    def symbols(self) -> tuple[Symbol, ...]:
+        size = (self.length, self.radius, self.radius)
+        return (Symbol("cylinder", size=size, center=self.center_of_mass),)
+
 
 class Box(AbstractRigidBody):
     """A solid box, or a plate: a rigid body whose inertia follows from its sides.
@@ -40,6 +45,9 @@ class Box(AbstractRigidBody):
         x, y, z = self.size**2
         return _diagonal(*(self.mass * sides / 12 for sides in (y + z, z + x, x + y)))
 
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("box", size=self.size, center=self.center_of_mass),)
+
 
 class Sphere(AbstractRigidBody):
     """A solid sphere: a rigid body whose inertia follows from its radius.
@@ -54,6 +62,9 @@ class Sphere(AbstractRigidBody):
 
     def inertia_tensor(self) -> Matrix3:
         return _diagonal(*[2 * self.mass * self.radius**2 / 5] * 3)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("sphere", size=self.radius, center=self.center_of_mass),)
 
 
 def _diagonal(x: Values, y: Values, z: Values) -> Matrix3:

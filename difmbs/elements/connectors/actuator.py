@@ -6,6 +6,7 @@ import equinox as eqx
 
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..symbols import Symbol, of_motion
 from .connector import AbstractForce, value_at
 from .relative_motion import AbstractOfMotion, named, relative_motion
 
@@ -33,3 +34,6 @@ class Actuator(AbstractOfMotion, AbstractForce):
     def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         motion = relative_motion(self.motion, self.axis, config, flow)
         return named(self.motion, motion.x, motion.rate, value_at(t, self.force, "force"))
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["strut"], ["housing"])

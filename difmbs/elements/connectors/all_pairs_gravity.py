@@ -12,6 +12,7 @@ from ...core.errors import ModelError
 from ...core.parameters import parameter, show
 from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..rotations import length_and_direction
+from ..symbols import Symbol
 from .connector import AbstractField, check_choice
 from .connector_gravity import SOFTENINGS, attraction, potential, unit_of
 
@@ -80,3 +81,6 @@ class AllPairsGravity(AbstractField):
         length = jax.vmap(jax.vmap(lambda a, b: length_and_direction(a - b)[0], (0, None)), (None, 0))(tile, positions)
         pair = potential(length, self.min_distance_regularization, self.softening)
         return jnp.sum(jnp.where(pairs.T, self.mass[:, None] * pair, 0), axis=0)[:, None]
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("halo"),)

@@ -4,6 +4,7 @@ import equinox as eqx
 
 from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, UserFunction
+from ..symbols import Symbol, spring_and_damper
 from .connector import value_at
 from .scalar_force import AbstractSpringDamper
 
@@ -33,3 +34,6 @@ class AxialSpringDamper(AbstractSpringDamper):
 
     def added(self, t: Scalar) -> Scalar:
         return value_at(t, self.force, "force")
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return spring_and_damper(self.stiffness, self.damping, self.user_function)

@@ -11,6 +11,7 @@ from ...core.parameters import parameter
 from ...core.types import Matrix, MaybeNumbers, Numbers, Scalar, UserFunction, Vector
 from ..ports import AbstractPort, Frame, Wrench
 from ..rotations import matrix_product, multiply, rotation_matrix, rotation_vector, tait_bryan_angles
+from ..symbols import Symbol
 from .connector import AbstractForce, check_function, returned
 from .relative_motion import efforts_of, rate_of
 
@@ -111,6 +112,9 @@ class Bushing(AbstractForce):
         if self.stiffness_matrix is not None:
             f = f + multiply(self.stiffness_matrix, stretch)
         return f if self.damping_matrix is None else f + multiply(self.damping_matrix, rate)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("ring"),)
 
 
 def _matrix(diagonal: Vector, more: Any) -> Matrix:

@@ -10,6 +10,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, UserFunction
 from ..ports import AbstractPort
 from ..rotations import length_and_direction
+from ..symbols import Symbol, spring_and_damper
 from .connector import AbstractForce, check_function, returned, two_points
 
 
@@ -66,3 +67,6 @@ class CartesianSpringDamper(AbstractForce):
             arguments = (t, displacement, velocity, self.stiffness, self.damping, self.offset)
             return returned("user_function", (3,), self.user_function, *arguments)
         return self.stiffness * (displacement - self.offset) + self.damping * velocity
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return spring_and_damper(self.stiffness, self.damping, self.user_function)

@@ -16,6 +16,7 @@ from ...core.parameters import Spec, as_array, is_numbers, show, show_error
 from ...core.types import Scalar, Vector
 from ..element import AbstractElement
 from ..ports import AbstractPort, Point
+from ..symbols import Symbol, between
 
 USUAL_UNITS: Mapping[str, str] = {
     "distance": "m",
@@ -74,6 +75,10 @@ class AbstractConnector(AbstractElement):
     def measure(self, config: Any) -> dict[str, Any]:
         """Values of the `measured` parameters in a configuration."""
         return {}
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        """How it looks in pictures. Called for one instance, with plain numbers in its fields."""
+        return (between("zigzag"),) if len(self.ports) == 2 else (Symbol("diamond"),)
 
 
 class AbstractForce(AbstractConnector):

@@ -11,6 +11,7 @@ from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..ports import AbstractPort
 from ..rotations import length_and_direction
+from ..symbols import Symbol, between
 from .connector import AbstractForce, check_choice, two_points
 
 SOFTENINGS = ("document", "plummer")
@@ -65,6 +66,9 @@ class ConnectorGravity(AbstractForce):
         scaled = displacement / unit
         pull = attraction(jnp.sum(scaled * scaled), self.min_distance_regularization / unit, self.softening) * scaled
         return ((self.gravitational_constant * self.mass0) / unit / unit * pull) * self.mass1
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (between("dashes"),)
 
 
 def unit_of(positions):

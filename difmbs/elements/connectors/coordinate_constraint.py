@@ -10,6 +10,7 @@ from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector
 from ..ports import AbstractPort, Coordinates
+from ..symbols import Symbol, between
 from .connector import AbstractConstraint, value_at
 
 
@@ -61,6 +62,9 @@ class CoordinateConstraint(AbstractConstraint):
             constraint_equation=self.residual(t, config, flow)[0],
             force=multiplier[0],
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("diamond"), between("dashes"))
 
 
 def _single(coordinate):

@@ -12,6 +12,7 @@ from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Scalar, UserFunction, Vector
 from ..ports import AbstractPort, Coordinates
+from ..symbols import Symbol, between
 from .connector import AbstractConstraint, check_function, returned, value_at
 
 _MATRICES = ("scaling_marker0", "scaling_marker1", "quadratic_term_marker0", "quadratic_term_marker1")
@@ -124,6 +125,9 @@ class CoordinateVectorConstraint(AbstractConstraint):
         if quadratic is not None:
             total += jnp.sum(quadratic * (2 * q * q_t if self.velocity_level else q * q)[None], axis=-1)
         return total
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("diamond"), between("dashes"))
 
 
 def _difference(pair):

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.errors import ModelError
 from ...core.types import Scalar, UserFunction, Vector
 from ..ports import AbstractPort, Coordinates
+from ..symbols import Symbol
 from .connector import AbstractForce, check_function, returned
 
 
@@ -51,3 +52,6 @@ class CoordinateVectorForce(AbstractForce):
     def _force(self, t: Scalar, config: Any, flow: Any) -> Vector:
         q, q_t = jnp.concatenate(config), jnp.concatenate(flow)
         return returned("user_function", q.shape, self.user_function, t, q, q_t)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(Symbol("diamond", marker=i) for i in range(self.markers))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from ...core.parameters import parameter
 from ...core.types import Matrix3, MaybeNumbers, Numbers, Scalar, Vector3
 from ..rotations import frame_along
+from ..symbols import Symbol, between
 from .joint import AbstractJoint, JointMotion, Locked, angle_about_z
 
 
@@ -43,3 +44,6 @@ class CylindricalJoint(AbstractJoint):
             angle=angle_about_z(motion),
             angular_velocity=motion.angular_velocity[2],
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("sleeve", axis=self.axis), between("rail"))

@@ -9,6 +9,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector
 from ..ports import AbstractPort
 from ..rotations import length_and_direction
+from ..symbols import Symbol, between
 from .connector import AbstractConstraint, two_points, value_at
 
 
@@ -47,3 +48,6 @@ class DistanceConstraint(AbstractConstraint):
         displacement = config[1] - config[0]
         length, _ = length_and_direction(displacement)
         return dict(distance=length, displacement=displacement, velocity=flow[1] - flow[0], force=multiplier[0])
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (between("rod"),)

@@ -6,6 +6,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar
 from ..ports import AbstractPort, Point
 from ..rotations import length_and_direction
+from ..symbols import Symbol
 from .connector import AbstractForce, value_at
 
 
@@ -33,3 +34,6 @@ class Drag(AbstractForce):
         velocity = flow[0] - value_at(t, self.wind, "wind", (3,))
         speed, _ = length_and_direction(velocity)
         return dict(force=-(self.viscous + self.quadratic * speed) * velocity, velocity=velocity)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("arrow", vector="force"),)

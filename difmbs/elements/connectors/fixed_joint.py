@@ -8,6 +8,7 @@ import numpy as np
 from ...core.parameters import parameter
 from ...core.types import Matrix3, MaybeNumbers, Scalar, Vector3
 from ..rotations import multiply, rotation_vector
+from ..symbols import Symbol
 from .joint import AbstractJoint, JointMotion, Locked
 
 
@@ -50,3 +51,6 @@ class FixedJoint(AbstractJoint):
 
     def motion_outputs(self, motion: JointMotion) -> dict[str, Any]:
         return {}
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("block"),)

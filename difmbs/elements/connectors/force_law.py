@@ -7,6 +7,7 @@ import equinox as eqx
 
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Scalar, UserFunction
+from ..symbols import Symbol, of_motion
 from .connector import check_function, returned
 from .scalar_force import AbstractScalarForce
 
@@ -36,3 +37,6 @@ class ForceLaw(AbstractScalarForce):
 
     def law(self, t: Scalar, x: Scalar, rate: Scalar) -> Scalar:
         return returned("force", (), self.force, t, x, rate)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["zigzag"], ["spiral"])

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..symbols import Symbol, of_motion
 from .scalar_force import AbstractScalarForce
 
 
@@ -35,3 +36,6 @@ class Friction(AbstractScalarForce):
         if self.static is not None:
             dry = dry + (self.static - dry) * jnp.exp(-((rate / self.stribeck_velocity) ** 2))
         return dry * jnp.tanh(rate / self.transition_velocity) + self.viscous * rate
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["shoes"], ["disc"])

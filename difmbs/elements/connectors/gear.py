@@ -8,6 +8,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector
 from ..ports import AbstractPort, Frame
 from ..rotations import length_and_direction, multiply
+from ..symbols import Symbol
 from .connector import AbstractConstraint
 
 
@@ -53,3 +54,6 @@ class Gear(AbstractConstraint):
             jnp.sum(multiply(place.R, length_and_direction(axis)[1]) * twist.w)
             for place, axis, twist in zip(config, axes, flow, strict=True)
         ]
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("gearwheel", axis=self.axis0), Symbol("gearwheel", marker=1, axis=self.axis1))

@@ -8,6 +8,7 @@ from ...core.errors import ModelError
 from ...core.parameters import parameter, show
 from ...core.types import Matrix3, MaybeNumbers, Numbers, Scalar, Vector3
 from ..rotations import rotation_matrix, tait_bryan_angles, tait_bryan_matrix
+from ..symbols import Symbol
 from .connector import value_at
 from .joint import AbstractJoint, JointMotion, Locked
 
@@ -57,3 +58,6 @@ class GenericJoint(AbstractJoint):
             rotation=tait_bryan_angles(motion.R),
             angular_velocity=motion.angular_velocity,
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("axes"),)

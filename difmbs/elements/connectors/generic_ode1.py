@@ -11,6 +11,7 @@ from ...core.parameters import Spec, parameter
 from ...core.types import MaybeNumbers, Scalar, UserFunction, Vector
 from ..ports import AbstractPort
 from ..rotations import multiply
+from ..symbols import Symbol
 from .connector import AbstractForce, check_function, returned, value_at
 
 
@@ -67,3 +68,6 @@ class GenericODE1(AbstractForce):
         if self.user_function is not None:
             rates = rates + returned("user_function", z.shape, self.user_function, t, z)
         return rates
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("diamond"),)

@@ -10,6 +10,7 @@ from ...core.parameters import Spec, parameter
 from ...core.types import Numbers, Scalar, Vector
 from ..ports import AbstractPort
 from ..rotations import length_and_direction
+from ..symbols import Symbol, between
 from .connector import AbstractForce, two_points, value_at
 
 
@@ -98,6 +99,9 @@ class HydraulicActuator(AbstractForce):
         for part, modulus in ((1 - share, self.cylinder_bulk_modulus), (share, self.hose_bulk_modulus)):
             give = give + jnp.where(modulus > 0, part / jnp.where(modulus > 0, modulus, 1), 0)
         return volumes, 1 / give
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (between("strut"),)
 
 
 def _signed_root(x: Scalar, smoothing: Scalar) -> Scalar:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..symbols import Symbol, of_motion
 from .scalar_force import AbstractScalarForce
 
 
@@ -67,3 +68,6 @@ class LimitStop(AbstractScalarForce):
         """0 outside; the guard keeps the derivative with respect to the exponent finite."""
         touching = depth > 0
         return jnp.where(touching, jnp.where(touching, depth, 1) ** exponent, 0)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["buffer"], ["block"])

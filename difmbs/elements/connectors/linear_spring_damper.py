@@ -11,6 +11,7 @@ from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..ports import AbstractPort, Planar, PlanarWrench
 from ..rotations import length_and_direction
+from ..symbols import Symbol, between
 from .connector import AbstractForce, check_choice, check_dof_constraint
 from .curve import interpolate
 
@@ -163,6 +164,9 @@ class LinearSpringDamper(AbstractForce):
     def _mask(self, vector):
         x, y, theta = (0 if masked else 1 for masked in self.dof_constraint)
         return vector * jnp.array([x, y], vector.dtype), theta
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (between("coil"), between("damper"))
 
 
 def _turn(arm, force):

@@ -9,6 +9,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar
 from ..ports import AbstractPort, Coordinates, Frame, Point, Wrench
 from ..rotations import multiply
+from ..symbols import Symbol
 from .connector import AbstractForce, value_at
 
 
@@ -34,6 +35,9 @@ class Force(AbstractForce):
 
     def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(force=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("arrow", vector="force"),)
 
 
 class Torque(AbstractForce):
@@ -61,6 +65,9 @@ class Torque(AbstractForce):
     def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(torque=_in_world(value_at(t, self.load_vector, "load_vector", (3,)), config, self.body_fixed))
 
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("curl", vector="torque"),)
+
 
 class CoordinateLoad(AbstractForce):
     """A generalized force on one coordinate of a body.
@@ -87,6 +94,9 @@ class CoordinateLoad(AbstractForce):
 
     def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(load=value_at(t, self.load, "load"))
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("pointer"),)
 
 
 def _in_world(vector, config, body_fixed):

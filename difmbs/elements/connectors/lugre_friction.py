@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ...core.parameters import Spec, parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
+from ..symbols import Symbol, of_motion
 from .connector import AbstractForce
 from .relative_motion import AbstractOfMotion, named, relative_motion
 
@@ -56,3 +57,6 @@ class LuGreFriction(AbstractOfMotion, AbstractForce):
             most = most + (self.static - most) * jnp.exp(-((v / self.stribeck_velocity) ** 2))
         rate = v - self.stiffness * jnp.abs(v) / most * z
         return self.stiffness * z + self.damping * rate + self.viscous * v, rate
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["shoes"], ["disc"])

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..ports import AbstractPort, Point
+from ..symbols import Symbol
 from .connector import AbstractForce, value_at
 
 
@@ -32,3 +33,6 @@ class MassProportionalLoad(AbstractForce):
 
     def outputs(self, t: Scalar, config: Any, flow: Any) -> dict[str, Any]:
         return dict(force=self.mass * value_at(t, self.acceleration, "acceleration", (3,)))
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("arrow", vector="force"),)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Scalar, Vector
+from ..symbols import Symbol, of_motion
 from .connector import AbstractConstraint, value_at
 from .relative_motion import AbstractOfMotion, displacement, named, relative_motion
 
@@ -52,3 +53,6 @@ class Motor(AbstractOfMotion, AbstractConstraint):
     def outputs(self, t: Scalar, config: Any, flow: Any, multiplier: Vector) -> dict[str, Any]:
         motion = relative_motion(self.motion, self.axis, config, flow)
         return named(self.motion, motion.x, motion.rate, -multiplier[0]) | {"multipliers": multiplier}
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["strut"], ["housing"])

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from ...core.parameters import parameter
 from ...core.types import Matrix3, MaybeNumbers, Numbers, Scalar, Vector3
 from ..rotations import frame_along
+from ..symbols import Symbol, between
 from .joint import AbstractJoint, JointMotion, Locked
 
 
@@ -38,3 +39,6 @@ class PrismaticJoint(AbstractJoint):
 
     def motion_outputs(self, motion: JointMotion) -> dict[str, Any]:
         return dict(displacement=motion.displacement[2], velocity=motion.velocity[2])
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("slide", axis=self.axis), between("rail"))

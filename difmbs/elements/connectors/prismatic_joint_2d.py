@@ -9,6 +9,7 @@ from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar, Vector, Vector2
 from ..ports import AbstractPort, Planar
 from ..rotations import PlaneRotation, in_space, length_and_direction
+from ..symbols import Symbol, between
 from .connector import AbstractConstraint
 
 
@@ -63,3 +64,6 @@ class PrismaticJoint2D(AbstractConstraint):
     def _axis(self, config: Any) -> Vector2:
         direction = length_and_direction(self.axis)[1]
         return PlaneRotation(config[0].angle).apply(in_space(direction))[:2]
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("slide", axis=(*self.axis, 0.0)), between("rail"))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from ...core.parameters import parameter
 from ...core.types import Matrix3, MaybeNumbers, Numbers, Scalar, Vector3
 from ..rotations import frame_along
+from ..symbols import Symbol
 from .joint import AbstractJoint, JointMotion, Locked, angle_about_z
 
 
@@ -38,3 +39,6 @@ class RevoluteJoint(AbstractJoint):
 
     def motion_outputs(self, motion: JointMotion) -> dict[str, Any]:
         return dict(angle=angle_about_z(motion), angular_velocity=motion.angular_velocity[2])
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("hinge", axis=self.axis),)

@@ -5,6 +5,7 @@ from typing import Any
 from ...core.types import Scalar, Vector
 from ..ports import AbstractPort, Planar
 from ..rotations import PlaneRotation, in_space
+from ..symbols import Symbol, Z
 from .connector import AbstractConstraint
 
 
@@ -36,3 +37,6 @@ class RevoluteJoint2D(AbstractConstraint):
             force=multiplier,
             force_local=PlaneRotation(-first.angle).apply(in_space(multiplier))[:2],
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("hinge", axis=Z),)

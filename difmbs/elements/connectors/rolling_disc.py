@@ -11,6 +11,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector, Vector3
 from ..ports import AbstractPort, Frame
 from ..rotations import cross, length_and_direction, multiply
+from ..symbols import Symbol
 from .connector import AbstractConstraint
 
 
@@ -83,3 +84,7 @@ class RollingDisc(AbstractConstraint):
     def _height(self, config: Any) -> Scalar:
         normal, _ = self._directions(config)
         return jnp.sum(normal * (self._contact(config) - config[0].p))
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        size = (0.1 * self.radius, self.radius, self.radius)
+        return (Symbol("disc", marker=1, axis=self.axis, size=size), Symbol("plane", axis=self.normal))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Numbers, Scalar
 from ..ports import AbstractPort, Planar, PlanarWrench
+from ..symbols import Symbol, Z
 from .connector import AbstractForce, check_dof_constraint
 
 
@@ -59,3 +60,6 @@ class RotationalSpringDamper(AbstractForce):
     def energy(self, t: Scalar, config: Any) -> Scalar | None:
         angle = config[1].angle - config[0].angle + self.preload - self.reference_angle
         return 0 * angle if self.dof_constraint[2] else 0.5 * self.stiffness * angle**2
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("spiral", axis=Z),)

@@ -8,6 +8,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector3
 from ..ports import AbstractPort, Frame, Wrench
 from ..rotations import cross, length_and_direction, multiply
+from ..symbols import Symbol
 from .connector import AbstractForce
 
 
@@ -82,3 +83,7 @@ class SpherePlaneContact(AbstractForce):
 
     def _lowest(self, config: Any) -> Vector3:
         return config[1].p - self.radius * self._normal(config)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        ball = [Symbol("sphere", marker=1, size=self.radius)] * (self.radius > 0)
+        return (*ball, Symbol("plane", axis=self.normal))

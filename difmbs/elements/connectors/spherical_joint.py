@@ -10,6 +10,7 @@ from ...core.parameters import show
 from ...core.types import Scalar, Vector
 from ..ports import AbstractPort, Frame
 from ..rotations import matrix_product, multiply, rotation_vector
+from ..symbols import Symbol
 from .connector import AbstractConstraint
 
 
@@ -56,3 +57,6 @@ class SphericalJoint(AbstractConstraint):
             force=force,
             force_local=multiply(first.R.T, force),
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("ball"),)

@@ -10,6 +10,7 @@ from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, UserFunction
 from ..ports import AbstractPort
 from ..rotations import length_and_direction
+from ..symbols import Symbol, spring_and_damper
 from .connector import AbstractForce, check_function, returned, two_points
 
 
@@ -74,3 +75,6 @@ class SpringDamper(AbstractForce):
             f = returned("spring_force_user_function", (), self.spring_force_user_function, *arguments)
             force = f * direction
         return dict(distance=length, displacement=displacement, velocity=velocity, force=force, force_local=f)
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return spring_and_damper(self.stiffness, self.damping, self.spring_force_user_function)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import MaybeNumbers, Scalar
+from ..symbols import Symbol, of_motion
 from .connector import check_choice
 from .curve import interpolate
 from .scalar_force import AbstractScalarForce
@@ -47,3 +48,6 @@ class TabularForce(AbstractScalarForce):
             if curve is not None:
                 force = force + interpolate(at, curve, self.interpolation, self.extrapolate)
         return force
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return of_motion(self.motion, self.axis, ["zigzag"], ["spiral"])

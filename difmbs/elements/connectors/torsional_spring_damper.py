@@ -4,6 +4,7 @@ import equinox as eqx
 
 from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, UserFunction
+from ..symbols import Symbol
 from .connector import value_at
 from .scalar_force import AbstractSpringDamper
 
@@ -35,3 +36,6 @@ class TorsionalSpringDamper(AbstractSpringDamper):
 
     def added(self, t: Scalar) -> Scalar:
         return value_at(t, self.torque, "torque")
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("spiral", axis=self.axis),)

@@ -10,6 +10,7 @@ from ...core.errors import ModelError
 from ...core.parameters import parameter
 from ...core.types import Matrix3, MaybeNumbers, Numbers, Scalar, Vector3
 from ..rotations import cross, length_and_direction
+from ..symbols import Symbol
 from .joint import AbstractJoint, JointMotion, Locked
 
 
@@ -54,6 +55,9 @@ class UniversalJoint(AbstractJoint):
         return dict(
             angle0=jnp.arctan2(motion.R[1, 0], motion.R[0, 0]), angle1=jnp.arctan2(motion.R[2, 1], motion.R[2, 2])
         )
+
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (Symbol("cross", axis=self.axis0),)
 
 
 def _frame(axis0: Any, axis1: Any) -> Matrix3:

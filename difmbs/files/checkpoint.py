@@ -1,4 +1,4 @@
-"""What a search has done, on disk, so that it can go on after any stop."""
+"""What a search or a long simulation has done, on disk, so that it can go on after any stop."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ import jax
 import numpy as np
 
 from ..core.errors import FileError, MismatchError
-from ..files.fingerprint import fingerprint
-from ..files.writing import replacing
 from ..system.system import System
+from .fingerprint import fingerprint
+from .writing import replacing
 
 _FORMAT = 2
 """Number of the format, changed with what fingerprints are made of."""

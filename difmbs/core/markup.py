@@ -1,12 +1,10 @@
 """HTML from Python: text is escaped unless it is `Html` already."""
 
 import html
-import re
 from collections.abc import Iterable, Sequence
 
-from ..core.formatting import Number
+from .formatting import Number, plain
 
-_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 _EMPTY = ("meta",)
 
 
@@ -14,11 +12,6 @@ class Html(str):
     """Text that is markup."""
 
     __slots__ = ()
-
-
-def plain(text: object) -> str:
-    """Text without characters that no document may hold, or that turn the direction of what follows."""
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text))
 
 
 def escape(content: object) -> Html:
@@ -89,18 +82,28 @@ def section(key: str, title: str, *content: object) -> tuple[str, str, Html]:
     return key, title, tag("section", tag("h2", title), *content, id=key)
 
 
-def document(title: str, subtitle: str, style: str, sections: Sequence[tuple[str, str, Html]]) -> str:
-    """A whole page with a table of contents. It asks for nothing from outside, and forbids it."""
+def document(
+    title: str,
+    subtitle: str,
+    style: str,
+    sections: Sequence[tuple[str, str, Html]],
+    script: str = "",
+    allowed: str = "",
+) -> str:
+    """A whole page with a table of contents. It asks for nothing from outside, and forbids it; of scripts, it runs the
+    one whose hash is `allowed`."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'" + (f"; script-src {allowed}" if script else "")
     links = [tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections]
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
+        Html(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
         tag("title", title),
         Html(f"<style>\n{style}</style>"),
     )
     header = tag("header", tag("h1", title), tag("p", subtitle))
     contents = tag("nav", tag("ol", *links), aria_label="Contents")
-    body = tag("body", header, tag("div", contents, tag("main", *(s for *_, s in sections)), class_="page"))
+    page = tag("div", contents, tag("main", *(s for *_, s in sections)), class_="page")
+    body = tag("body", header, page, Html(f"<script>{script}</script>") if script else Html(""))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

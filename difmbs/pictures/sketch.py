@@ -1,0 +1,160 @@
+"""Scenes drawn with matplotlib: one state in a figure, with names."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.patches import Polygon
+
+from .meshes import helix, hull, zigzag
+from .palette import rgb_of
+from .parts import Part
+from .scene import Scene
+
+_CONVEX = ("ball", "block", "box", "cylinder", "diamond", "disc", "hinge", "plane", "rod", "sphere")
+_LINES = {"coil": helix(7, 0.12, 0.88, 16), "zigzag": zigzag(5, 0.15, 0.85)}
+_MARGIN = 0.07
+
+
+def sketch(axes: Axes, scene: Scene, k: int = 0, *, names: bool = True, loads: bool = True, alpha: float = 1.0) -> None:
+    """Draws a scene at time k; `names`: at bodies, connectors and sensors of positions."""
+    parts = [part for part in scene.parts if loads or part.layer != "loads"]
+    placed = [(part, *scene.placed(part, k)) for part in parts]
+    basis = np.stack([scene.view.right, scene.view.up, scene.view.front], axis=1)
+    layers = []
+    for part, A, p in placed:
+        if np.any(A):
+            points = (scene.meshes[part.mesh].points @ A.T + p) @ basis
+            layers.append((part, A, p, points, float(np.mean(points[:, 2]))))
+    # In the plane small things are before large ones, in space near ones before far ones.
+    rank = {"ground": 0, "bodies": 1, "connectors": 2, "loads": 3}
+    plane = lambda x: (rank[x[0].layer], -float(np.prod(np.ptp(x[3][:, :2], axis=0))))
+    space = lambda x: (x[0].layer == "loads", x[4], rank[x[0].layer])
+    for part, A, p, points, _ in sorted(layers, key=plane if scene.view.plane else space):
+        _draw(axes, scene, part, A, p, points, basis, alpha)
+    axes.set_aspect("equal")
+    axes.autoscale_view()
+    if names:
+        _names(axes, scene, k, basis)
+    axes.set_axis_off()
+
+
+def limits(scene: Scene) -> tuple[tuple[float, float], tuple[float, float]]:
+    """What is to be seen at all times, right and up."""
+    basis = np.stack([scene.view.right, scene.view.up], axis=1)
+    found = []
+    every = np.unique(np.linspace(0, len(scene.times) - 1, min(60, len(scene.times))).astype(int))
+    for part in scene.parts:
+        if part.layer != "loads":
+            size = np.abs(scene.meshes[part.mesh].points).max() * part.size if part.axes is None else 0.0
+            far = scene.meshes[part.mesh].points if part.axes is not None else np.zeros((1, 3))
+            for k in every:
+                A, p = scene.placed(part, int(k))
+                places = (far @ A.T + p) @ basis
+                found += [places.min(axis=0) - size, places.max(axis=0) + size]
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    space = _MARGIN * float(max(*(high - low), scene.unit))
+    return (low[0] - space, high[0] + space), (low[1] - space, high[1] + space)
+
+
+def _draw(axes: Axes, scene: Scene, part: Part, A: Any, p: Any, points: Any, basis: Any, alpha: float) -> None:
+    color = np.array(rgb_of(part))
+    dark = 0.55 * color
+    if part.mesh in _LINES:
+        line = (_LINES[part.mesh] @ A.T + p) @ basis
+        axes.plot(*line[:, :2].T, color=color, lw=1.3, alpha=alpha, solid_joinstyle="round")
+        return
+    mesh = scene.meshes[part.mesh]
+    if part.mesh in _CONVEX or (part.mesh.startswith("link:") and scene.view.plane):
+        axes.add_patch(Polygon(hull(points[:, :2]), facecolor=color, edgecolor=dark, lw=0.8, alpha=alpha))
+        if part.mesh == "box":
+            _edges(axes, A, p, basis, dark, alpha)
+        return
+    normals = mesh.normals @ np.linalg.inv(A + 1e-30 * np.eye(3)) @ basis
+    facing = np.cross(*(points[mesh.triangles[:, i + 1]] - points[mesh.triangles[:, 0]] for i in range(2)))
+    towards = facing[:, 2] > 0
+    triangles = mesh.triangles[towards]
+    middle = normals[triangles].mean(axis=1)
+    middle = middle / np.maximum(np.linalg.norm(middle, axis=1, keepdims=True), 1e-30)
+    shade = 0.62 + 0.38 * np.clip(middle @ np.array([0.3, 0.5, 0.81]), 0, 1)
+    order = np.argsort(points[triangles][:, :, 2].mean(axis=1))
+    colors = np.clip(shade[order, None] * color[None] * 1.05, 0, 1)
+    filled = PolyCollection(
+        points[triangles[order]][:, :, :2], facecolors=colors, edgecolors=colors, linewidths=0.3, alpha=alpha
+    )
+    axes.add_collection(filled)
+    axes.update_datalim(points[:, :2])
+
+
+def _edges(axes: Axes, A: Any, p: Any, basis: Any, color: Any, alpha: float) -> None:
+    """The edges of a box that can be seen."""
+    lines = []
+    for axis in range(3):
+        others = [k for k in range(3) if k != axis]
+        for a in (-0.5, 0.5):
+            for b in (-0.5, 0.5):
+                faces = [np.sign(x) * A[:, k] for k, x in zip(others, (a, b), strict=True)]
+                if any(face @ basis[:, 2] > 1e-12 * np.abs(A).max() for face in faces):
+                    ends = np.zeros((2, 3))
+                    ends[:, axis], ends[:, others] = (-0.5, 0.5), (a, b)
+                    lines.append(((ends @ A.T + p) @ basis)[:, :2])
+    axes.add_collection(LineCollection(lines, colors=[color], linewidths=0.8, alpha=alpha))
+
+
+def _names(axes: Axes, scene: Scene, k: int, basis: np.ndarray) -> None:
+    """Each where there is room, if there is not too much."""
+    placed: dict[str, list[np.ndarray]] = {}
+    for part in scene.parts:
+        if part.layer != "ground" and "[" not in part.name:
+            ends = [scene.position(part.place, k)] + ([] if part.to is None else [scene.position(part.to, k)])
+            if part.axes is not None:
+                A, p = scene.placed(part, k)
+                ends = [(scene.meshes[part.mesh].points @ A.T + p).mean(axis=0)]
+            placed.setdefault(part.name, ends)
+    wanted = [(name, np.mean(ends, axis=0) @ basis) for name, ends in placed.items()]
+    wanted += [(name, scene.position(place, k) @ basis) for name, place in scene.points.items() if "[" not in name]
+    if scene.points:
+        marks = np.array([scene.position(place, k) @ basis for place in scene.points.values()])
+        axes.plot(marks[:, 0], marks[:, 1], "+", color="#7a1f5c", ms=6, mew=1.1)
+    write(axes, wanted)
+
+
+def write(axes: Axes, wanted: Iterable[tuple[str, Sequence[float]]], most: int = 60) -> None:
+    """Names at places, beside each other where they would overlap; of many the first ones."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width, height = figure.get_size_inches() * 72 * axes.get_position().bounds[2:]
+    low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
+    # Of the same scale right and up, as the axes will have.
+    scale = min(width / (high[0] - low[0]), height / (high[1] - low[1]))
+    taken: list[tuple[float, float, float, float]] = []
+    for name, place in list(wanted)[:most]:
+        text = name if len(name) <= 28 else f"{name[:27]}…"
+        w, h = 4.7 * len(text), 9.5
+        x, y = (np.asarray(place[:2]) - (low + high) / 2) * scale
+        best = None
+        for far in (7, 16, 27, 40):
+            for ox, oy in ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)):
+                left = x + far * ox - (w if ox < 0 else w / 2 if ox == 0 else 0)
+                low_y = y + far * oy - h / 2
+                box = (left, low_y, left + w, low_y + h)
+                over = sum(_overlap(box, other) for other in taken)
+                if best is None or over < best[0]:
+                    best = (over, ox, oy, far, box)
+            if best is not None and best[0] == 0:
+                break
+        assert best is not None
+        _, ox, oy, far, box = best
+        taken.append(box)
+        side = {1: "left", -1: "right", 0: "center"}[ox]
+        line = {"arrowstyle": "-", "color": "#9aa3ad", "lw": 0.5, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate(
+            text, (place[0], place[1]), (far * ox, far * oy), textcoords="offset points", ha=side, va="center",
+            fontsize=8, color="#1d2733", arrowprops=line if far > 10 else None, annotation_clip=False, zorder=10,
+        )  # fmt: skip
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))

@@ -1,0 +1,1 @@
+"""Curves with matplotlib: how figures look, and what is drawn of numbers."""

@@ -1,0 +1,426 @@
+"""Motions to look at: pages and films of simulations, modes, fits and designs."""
+
+import dataclasses
+import html
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..analysis.modes import Modes
+from ..core.errors import ParameterError, counted, did_you_mean
+from ..core.parameters import show
+from ..design.design import Design
+from ..dynamics.output_units import of_output, with_unit
+from ..dynamics.outputs import component_index, entry_names, is_single, output_names
+from ..elements.bodies.body import AbstractBody
+from ..files.writing import replacing
+from ..identification.experiments import Experiment
+from ..identification.fit import Fit
+from ..interop.urdf import LinkShape
+from ..pictures.film import FILMS, film
+from ..pictures.mesh_files import read_mesh
+from ..pictures.meshes import Mesh, plate, shape
+from ..pictures.packing import Run, packed
+from ..pictures.page import whole_page
+from ..pictures.parts import Part, Place
+from ..pictures.scene import Scene, scene_of
+from ..pictures.swings import swing
+from ..simulation.arguments import check_whole
+from ..simulation.solution import Solution
+from ..system.system import System
+
+MOST_FRAMES = 1000
+LARGEST = 6_000_000
+"""Bytes of a page."""
+_CYCLE = 60
+"""Frames of one period of a mode."""
+_GHOST = 0.35
+
+
+@dataclasses.dataclass(frozen=True)
+class Animation:
+    """What `animate` made: `page`, the HTML of it, "" of a film; `path` of its file, if there is one; `frames`, of how
+    many outputs; `size` in bytes. In a notebook it shows itself.
+    """
+
+    page: str = dataclasses.field(repr=False)
+    path: Path | None
+    frames: int
+    outputs: int
+    size: int
+
+    def __repr__(self) -> str:
+        where = f"{self.path}: " if self.path else ""
+        of = f" of {self.outputs} outputs" if self.outputs > self.frames else ""
+        return f"{where}{counted(self.frames, 'frame')}{of}, {self.size / 1e6:.2f} MB"
+
+    def _repr_html_(self) -> str:
+        if not self.page:
+            return f"<p>{html.escape(repr(self))}</p>"
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width:100%;height:460px;border:0"></iframe>'
+
+
+def animate(
+    motion: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    labels: Sequence[str] | None = None,
+    shapes: Any = None,
+    color_by: str | None = None,
+    values: Sequence[str] = (),
+    trails: Sequence[str] | None = None,
+    title: str = "",
+    experiment: str | None = None,
+    frames: int = MOST_FRAMES,
+    seconds: float | None = None,
+    force: bool = False,
+) -> Animation:
+    """Shows a motion: a page for a browser, one file that needs nothing else, or a film.
+
+    **Arguments:** `motion`: a `Solution`, a list of them, which are laid over each other, `Modes`, a `Fit` (fitted,
+    with what was measured of positions) or a `Design` (start and optimum); `path`: a file that ends in .html, .gif or
+    .mp4, None: for a notebook; `labels`: what the motions are called; `shapes`: for bodies by name the path of an .stl
+    or .obj file, an outline (n, 2) in the x-y plane, or a `Box`, `Cylinder` or `Sphere`, or what `urdf_shapes`
+    returned; `color_by`: an output such as "spring.force", or "force" of all elements that have one; `values`: outputs
+    whose numbers are shown; `trails`: bodies and sensors of positions that leave a trace, None: all such sensors;
+    `title`; `experiment`: the name of one of a fit's, None: the first; `frames`: how many at most; `seconds`: how long
+    a film lasts; `force`: replace a file that exists.
+
+    A page is not larger than 6 MB: of longer motions, fewer frames are kept, and the result says how many.
+    """
+    path = None if path is None else _checked_path(path)
+    frames = check_whole("frames", frames)
+    motions, together, unit = _motions(motion, experiment)
+    if labels is not None and len(labels) != len(motions):
+        raise ParameterError(f"labels: {len(motions)} motions need as many, got {len(labels)}.")
+    said = labels if labels is not None else [m.label for m in motions]
+    given = _shapes(shapes, motions[0].solution.system)
+    every = max(len(_reached(m.solution)) for m in motions)
+    if path is not None and path.suffix in FILMS and frames == MOST_FRAMES:
+        frames = 100
+    while True:
+        runs, legend = _runs(motions, said, frames, given, color_by, tuple(values), trails)
+        count = max(len(run.scene.times) for run in runs)
+        if path is not None and path.suffix in FILMS:
+            content, page = film(runs, path.suffix, _lasting(seconds, runs), title, unit), ""
+            break
+        text = packed(
+            runs, title=title, together=together, loop=not together or len(runs) == 1, legend=legend, unit=unit
+        )
+        page = whole_page(text, title or "difmbs")
+        content = page.encode()
+        if len(content) <= LARGEST or count <= 2:
+            break
+        frames = max(2, int(0.9 * count * LARGEST / len(content)))
+    if path is not None:
+        with replacing(path, force=force) as file:
+            file.write(content)
+    return Animation(page, path, count, every, len(content))
+
+
+def scene_text(result: Fit | Design, frames: int) -> str:
+    """The motions of a fit or a design, for a scene in a page."""
+    motions, together, unit = _motions(result, None)
+    runs, _ = _runs(motions, [m.label for m in motions], frames, {}, None, (), None)
+    return packed(runs, title="", together=together, loop=len(runs) == 1, legend=None, unit=unit)
+
+
+def positions_measured(fit: Fit) -> bool:
+    """Whether the first motion of a fit was measured where it can be shown."""
+    records = [e for e in fit.experiments if isinstance(e, Experiment)]
+    if not records:
+        return False
+    system, outputs = fit.setup.system, [d.output or name for name, d in records[0].channels.items()]
+    return any(of_output(system, output) == "m" and is_single(system, output) for output in outputs)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Motion:
+    """A solution, what it is called, how solid it looks, and points that were measured: (n, 3) by name."""
+
+    solution: Solution
+    label: str = ""
+    alpha: float = 1.0
+    measured: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+
+def _checked_path(path: Any) -> Path:
+    try:
+        path = Path(path)
+    except TypeError:
+        raise ParameterError(f"animate needs the path of a file, such as 'motion.html', got {show(path)}.") from None
+    if path.suffix.lower() not in (".html", *FILMS):
+        raise ParameterError(f"animate writes .html, .gif and .mp4 files, got '{path}'.")
+    return path
+
+
+def _lasting(seconds: float | None, runs: Sequence[Run]) -> float:
+    if seconds is not None:
+        return float(seconds)
+    times = runs[0].scene.times
+    return float(np.clip(times[-1] - times[0], 2, 10))
+
+
+def _motions(motion: Any, experiment: str | None) -> tuple[list[_Motion], bool, str]:
+    """The motions, whether all of them are shown at once, and the unit of time."""
+    if isinstance(motion, Modes):
+        return _of_modes(motion), False, "periods"
+    if isinstance(motion, Fit):
+        return _of_fit(motion, experiment), True, "s"
+    if isinstance(motion, Design):
+        first, last = motion.motions()
+        return [_Motion(last, "optimum"), _Motion(first, "start", _GHOST)], True, "s"
+    several = list(motion) if isinstance(motion, (list, tuple)) else [motion]
+    if not several or not all(isinstance(x, Solution) for x in several):
+        raise ParameterError(
+            "animate takes a Solution, a list of them, Modes, a Fit or a Design, got "
+            f"{show(next((x for x in several if not isinstance(x, Solution)), motion))}. "
+            "A Result becomes a Solution by result.solution(system)."
+        )
+    for x in several:
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(x)) or np.ndim(x.t) != 1:
+            raise ParameterError("animate takes finished simulations: not batches, and not inside of transformations.")
+    names = [str(i + 1) if len(several) > 1 else "" for i in range(len(several))]
+    return (
+        [_Motion(x, name, 1.0 if i == 0 else _GHOST) for i, (x, name) in enumerate(zip(several, names, strict=True))],
+        True,
+        "s",
+    )
+
+
+def _of_modes(found: Modes) -> list[_Motion]:
+    """One period of each."""
+    shapes, system, q = np.asarray(found.shapes), found.system, found.q
+    if shapes.ndim != 2:
+        raise ParameterError("animate takes the modes of one system, not of a batch.")
+    phases, motions = np.linspace(0, 1, _CYCLE + 1), []
+    frequencies, ratios = np.asarray(found.frequencies), np.asarray(found.damping_ratios)
+    for i, x in enumerate(shapes):
+        if np.all(np.isfinite(x)):
+            v = jnp.zeros((len(phases), x.size))
+            solution = Solution(system, jnp.asarray(phases), swing(system, q, x, phases), v, jnp.zeros((), int), {})
+            damped = f", damping ratio {ratios[i]:.3g}" if ratios[i] else ""
+            motions.append(_Motion(solution, f"mode {i}: {frequencies[i]:.4g} Hz{damped}"))
+    return motions
+
+
+def _of_fit(fit: Fit, experiment: str | None) -> list[_Motion]:
+    """The fitted motion, with what was measured of positions."""
+    known = [e.name for e in fit.experiments if isinstance(e, Experiment)]
+    if not known:
+        raise ParameterError("none of the experiments of this fit is a motion.")
+    if experiment is not None and experiment not in known:
+        raise ParameterError(f"there is no motion {show(experiment)}. {did_you_mean(experiment, known)}")
+    name = known[0] if experiment is None else experiment
+    solution = fit.motion(name)
+    record = next(e for e in fit.experiments if e.name == name)
+    points: dict[str, np.ndarray] = {}
+    for channel, described in record.channels.items():
+        output, component = described.output or channel, described.component
+        base, _, letter = output.rpartition(".")
+        if letter in ("x", "y", "z") and base in solution.names:
+            output, component = base, component_index(base, (3,), letter)
+        if of_output(solution.system, output) != "m" or not is_single(solution.system, output):
+            continue
+        fitted = np.asarray(solution[output])
+        if fitted.shape[1:] != (3,) or not (
+            output in solution.system.structure.readings or output.endswith(".position")
+        ):
+            continue
+        place = points.setdefault(output, fitted.copy())
+        place[:, slice(None) if component is None else component] = record.data[channel]
+    kept = {name: np.where(np.all(np.isfinite(x), axis=1)[:, None], x, np.nan) for name, x in points.items()}
+    return [_Motion(solution, "fitted" if kept else "", measured=kept)]
+
+
+def _reached(solution: Solution) -> np.ndarray:
+    """The outputs that were."""
+    states = np.concatenate([np.asarray(solution.q), np.asarray(solution.v)], axis=1)
+    return np.flatnonzero(np.all(np.isfinite(states), axis=1))
+
+
+def _runs(
+    motions: Sequence[_Motion],
+    labels: Sequence[str],
+    frames: int,
+    shapes: Mapping[str, Any],
+    color_by: str | None,
+    values: tuple[str, ...],
+    trails: Sequence[str] | None,
+) -> tuple[list[Run], Any]:
+    colored = _colored(motions[0].solution, color_by)
+    made: list[tuple[_Motion, Scene, dict[int, np.ndarray]]] = []
+    for m in motions:
+        rows = _reached(m.solution)
+        if not len(rows):
+            raise ParameterError("there is nothing to show: no output was reached.")
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(frames, len(rows))).round().astype(int))]
+        s = m.solution
+        pick = lambda x, rows=rows: None if x is None else jax.tree.map(lambda y: np.asarray(y)[rows], x)
+        scene = scene_of(
+            *(s.system, pick(s.t), pick(s.q), pick(s.v)),
+            on=pick(s.on),
+            known=pick(s.accelerations),
+            shapes=shapes,
+            outputs=tuple(dict.fromkeys([*values, *colored])),
+        )
+        scene = _with_measured(scene, {name: x[rows] for name, x in m.measured.items()})
+        made.append((m, scene, _scalars(scene, colored)))
+    every = [x for *_, scalars in made for x in scalars.values()]
+    low, high = (min(map(np.nanmin, every)), max(map(np.nanmax, every))) if every else (0.0, 1.0)
+    runs = []
+    for (m, scene, scalars), label in zip(made, labels, strict=True):
+        colors = {i: (x - low) / ((high - low) or 1.0) for i, x in scalars.items()}
+        shown = {n: x for name in values for n, x in _numbers(m.solution.system, name, scene.quantities[name])}
+        runs.append(Run(scene, label, m.alpha, shown, colors, _trails(scene, trails)))
+    unit = of_output(motions[0].solution.system, next(iter(colored))) if colored else ""
+    legend = {"label": with_unit(color_by or "", unit), "low": float(low), "high": float(high)} if colored else None
+    return runs, legend
+
+
+def _numbers(system: System, name: str, values: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    names = entry_names(system, name, values.shape[1:])
+    unit = of_output(system, name)
+    flat = values.reshape(len(values), -1)
+    return [(with_unit(n, unit), flat[:, i].astype(float)) for i, n in enumerate(names)]
+
+
+def _colored(solution: Solution, color_by: str | None) -> tuple[str, ...]:
+    """The outputs that colours show."""
+    if color_by is None:
+        return ()
+    every = output_names(solution.system)
+    names = tuple(n for n in every if n == color_by) or tuple(n for n in every if n.endswith(f".{color_by}"))
+    if not names:
+        known = sorted({n.rpartition(".")[2] for n in every if "." in n})
+        raise ParameterError(
+            f"color_by: there is no output {show(color_by)}. {did_you_mean(color_by, [*every, *known])}"
+        )
+    return names
+
+
+def _scalars(scene: Scene, colored: Sequence[str]) -> dict[int, np.ndarray]:
+    """For parts by number, a number at each time."""
+    found = {}
+    of = {name.rpartition(".")[0]: name for name in colored}
+    for i, part in enumerate(scene.parts):
+        base, _, row = part.name.partition("[")
+        if base not in of or part.layer not in ("bodies", "connectors"):
+            continue
+        values = scene.quantities[of[base]]
+        values = values[:, int(row[:-1])] if row else values
+        found[i] = np.linalg.norm(values, axis=-1) if values.ndim > 1 else values.astype(float)
+    return found
+
+
+def _trails(scene: Scene, names: Sequence[str] | None) -> list[Place]:
+    bodies = {name: Place(i, np.zeros(3)) for i, name in enumerate(scene.frames)}
+    known = {**bodies, **scene.points}
+    if names is None:
+        return list(scene.points.values())[:12]
+    for name in names:
+        if name not in known:
+            raise ParameterError(
+                f"trails: there is no body or position {show(name)}. {did_you_mean(name, list(known))}"
+            )
+    return [known[name] for name in names]
+
+
+def _with_measured(scene: Scene, points: Mapping[str, np.ndarray]) -> Scene:
+    """With balls where something was measured."""
+    if not points:
+        return scene
+    # Where a sample is missing, it stays where it was.
+    held = [_held(x) for x in points.values()]
+    count, still = scene.origins.shape[1], np.broadcast_to(np.eye(3), (len(scene.times), len(held), 3, 3))
+    parts = [
+        Part(
+            f"{name}, measured",
+            "bodies",
+            "sphere",
+            Place(count + i, np.zeros(3)),
+            axes=0.75 * scene.unit * np.eye(3),
+            active=False,
+        )
+        for i, name in enumerate(points)
+    ]
+    return dataclasses.replace(
+        scene,
+        frames=(*scene.frames, *(p.name for p in parts)),
+        origins=np.concatenate([scene.origins, np.stack(held, axis=1)], axis=1),
+        turns=np.concatenate([scene.turns, still], axis=1),
+        parts=(*scene.parts, *parts),
+        meshes={**scene.meshes, "sphere": shape("sphere")},
+    )
+
+
+def _held(x: np.ndarray) -> np.ndarray:
+    good = np.flatnonzero(np.all(np.isfinite(x), axis=1))
+    if not len(good):
+        return np.zeros_like(x)
+    return x[good[np.clip(np.searchsorted(good, np.arange(len(x)), side="right") - 1, 0, None)]]
+
+
+def _shapes(given: Any, system: System) -> dict[str, list[tuple[Mesh, np.ndarray, np.ndarray]]]:
+    """Meshes with axes and places in the frames of bodies, by name of body."""
+    bodies = [name for name, element in system.structure.elements.items() if element.kind == "bodies"]
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        found: dict[str, list[Any]] = {}
+        for item in given:
+            if not isinstance(item, LinkShape):
+                raise ParameterError(f"shapes must be given by name of body, or by urdf_shapes, got {show(item)}.")
+            found.setdefault(item.body, []).append(_of_link(item))
+        given = found
+    for name in given:
+        if name not in bodies:
+            raise ParameterError(f"shapes: there is no body {show(name)}. {did_you_mean(name, bodies)}")
+    return {
+        name: list(x)
+        if isinstance(x, list) and x and isinstance(x[0], tuple) and isinstance(x[0][0], Mesh)
+        else [_shape(name, x)]
+        for name, x in given.items()
+    }
+
+
+def _shape(name: str, given: Any) -> tuple[Mesh, np.ndarray, np.ndarray]:
+    none = np.zeros(3)
+    if isinstance(given, (str, os.PathLike)):
+        return read_mesh(given), np.eye(3), none
+    if isinstance(given, AbstractBody):
+        (symbol,) = given.symbols()
+        if symbol.size is not None:
+            center = none if symbol.center is None else np.asarray(symbol.center, float)
+            return shape(symbol.shape), np.diag(np.broadcast_to(np.asarray(symbol.size, float), 3)), center
+    try:
+        outline = np.asarray(given, float)
+    except (TypeError, ValueError):
+        outline = np.zeros(0)
+    if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < 3 or not np.all(np.isfinite(outline)):
+        raise ParameterError(
+            f"shapes: '{name}' takes the path of an .stl or .obj file, an outline of three or more points (x, y), or a "
+            f"Box, Cylinder or Sphere, got {show(given)}."
+        )
+    return plate(outline, 0.08 * float(np.ptp(outline, axis=0).max())), np.eye(3), none
+
+
+def _of_link(item: LinkShape) -> tuple[Mesh, np.ndarray, np.ndarray]:
+    turn = Rotation.from_rotvec(np.asarray(item.rotation)).as_matrix()
+    at = np.asarray(item.position, float)
+    if item.kind == "mesh":
+        return read_mesh(str(item.file)), turn @ np.diag(item.size or (1.0, 1.0, 1.0)), at
+    if item.kind == "cylinder":
+        radius, length = item.size
+        # Along z, where the shape is along x.
+        along = np.array([[0, 0, radius], [0, radius, 0], [length, 0, 0.0]])
+        along[:, 2] *= -1
+        return shape("cylinder"), turn @ along, at
+    sizes = item.size if item.kind == "box" else (item.size[0],) * 3
+    return shape(item.kind), turn @ np.diag(sizes), at

@@ -1,0 +1,71 @@
+"""Results of any kind in files."""
+
+import os
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..design.design import Design
+from ..files import results
+from ..files.fingerprint import fingerprint
+from ..files.saved_searches import SavedDesign, SavedFit, to_arrays
+from ..files.toml import SCHEMA
+from ..files.writing import replacing
+from ..identification.fit import Fit
+from ..simulation.solution import Solution
+
+
+def save_result(result: Solution | Fit | Design, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Writes a solution, a fit or a design to a .npz file, for `load_result`; `force`: replace an existing one.
+
+    Of a fit and a design these are numbers and words by name: unknowns, errors, covariance, verdict.
+    """
+    if isinstance(result, Fit):
+        _write(_of_fit(result), path, force)
+    elif isinstance(result, Design):
+        _write(_of_design(result), path, force)
+    else:
+        results.save_solution(result, path, force=force)
+
+
+def _write(saved: SavedFit | SavedDesign, path: str | os.PathLike[str], force: bool) -> None:
+    with replacing(path, force=force) as file:
+        np.savez(file, allow_pickle=False, schema=SCHEMA, **to_arrays(saved))
+
+
+def _of_fit(fit: Fit) -> SavedFit:
+    return SavedFit(
+        names=fit.names,
+        values=fit.values,
+        start=fit.start,
+        standard_errors=fit.standard_errors,
+        covariance=np.asarray(fit.covariance),
+        status=fit.status,
+        chi2=fit.chi2,
+        degrees_of_freedom=int(fit.degrees_of_freedom),
+        noise=fit.noise,
+        verdict=fit.verdict.level,
+        params=_plain(fit.params),
+        text=str(fit),
+        fingerprint=fingerprint(fit.system),
+    )
+
+
+def _of_design(design: Design) -> SavedDesign:
+    return SavedDesign(
+        names=design.names,
+        values=design.values,
+        start=design.start,
+        objectives=design.objectives,
+        limits=tuple(map(float, design.limits)),
+        met=tuple(map(bool, design.met)),
+        status=design.status,
+        params=_plain(design.params),
+        text=str(design),
+        fingerprint=fingerprint(design.system),
+    )
+
+
+def _plain(params: Any) -> Any:
+    return jax.tree.map(np.asarray, params)
