@@ -116,6 +116,8 @@ from .elements.sensors import Rotation as Rotation
 from .elements.sensors import Velocity as Velocity
 from .simulation.simulate import simulate as simulate
 from .simulation.solution import Solution as Solution
+from .simulation.step_sizes import StepSizes as StepSizes
+from .simulation.step_sizes import step_sizes as step_sizes
 from .solvers.newmark import GeneralizedAlpha as GeneralizedAlpha
 from .solvers.runge_kutta_4 import RungeKutta4 as RungeKutta4
 from .solvers.newmark import TrapezoidalIndex2 as TrapezoidalIndex2

@@ -108,7 +108,9 @@ class Modes(eqx.Module):
         all_values, shapes, *others = self.found
         rows = jnp.asarray([_checked(n, all_values.shape[-1]) for n in numbers])
         return Modes(
-            self.system, self.q, Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others))
+            self.system,
+            self.given_q,
+            Eigen(all_values[..., rows], shapes[..., rows, :], *(x[..., rows] for x in others)),
         )
 
 
@@ -149,7 +151,7 @@ def modes(
             raise SimulationError("the stiffness or damping is not finite in this state.", "non_finite")
         found = Modal(*(x[:known] for x in found)) if count is None else found
     result = _eigen(linear, found)
-    return Modes(system.with_values(replaced), q, result if throw else unrefused(result))
+    return Modes(system, q, result if throw else unrefused(result))
 
 
 @eqx.filter_jit

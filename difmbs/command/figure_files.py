@@ -18,7 +18,7 @@ def checked_kind(option: str, path: str) -> str:
 
 
 def write_figure(figure: Any, path: str, force: bool) -> None:
-    """The same figure makes the same bytes."""
+    """Writes a figure; equal ones make equal bytes."""
     from ..files.writing import replacing
 
     kind, content = checked_kind("the picture", path), io.BytesIO()

@@ -14,7 +14,7 @@ from ..elements.sensors import BODY_OUTPUTS
 from ..system.control import controlled
 from ..system.structure import NamedElement
 from ..system.system import System
-from .outputs import Outputs, connector_outputs, switched_output
+from .outputs import Outputs, connector_outputs, output_names, switched_output
 
 _KINDS = ("bodies", "forces", "fields", "constraints")
 
@@ -35,7 +35,8 @@ def every_output(system: System, on: Switches, known: Any, t: Time, q: Coordinat
             named[f"{name}.{variable}"] = _of_name(
                 element, [found[element.kind][p.group][variable] for p in element.parts]
             )
-    return named
+    # Programs have sorted the variables.
+    return {name: named[name] for name in output_names(system) if name in named}
 
 
 def _of_name(element: NamedElement, groups: list[np.ndarray]) -> np.ndarray:

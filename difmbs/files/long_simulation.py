@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ..core.errors import FileError
 from ..core.progress_bar import looked_at, progress_bar
 from ..simulation.moved_starts import warn_if_moved
-from ..simulation.pieces import PiecewiseRun, Row
+from ..simulation.pieces import OutputRow, PiecewiseRun
 from ..simulation.simulate import run_in_pieces
 from ..simulation.solution import Solution, raise_if_failed
 from ..system.system import System
@@ -70,7 +71,7 @@ class RunFolder:
         """Away with all of it."""
         clear_pieces(self.path)
 
-    def _rows(self, number: int) -> Row:
+    def _rows(self, number: int) -> OutputRow:
         path = self.path / _ROWS.format(number)
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -145,6 +146,7 @@ def go_on(
                 saved, cost = time.monotonic(), time.monotonic() - begun
     finally:
         if bar is not None:
+            bar.refresh()
             bar.close()
         if kept is not None and not run.finished:
             kept.save()
@@ -164,14 +166,16 @@ def _identity(run: PiecewiseRun) -> str:
 
 
 def _numbered(tree: Any) -> dict[str, np.ndarray]:
-    return {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(tree))}
+    """The arrays of a tree."""
+    return {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(eqx.filter(tree, eqx.is_array)))}
 
 
 def _filled(tree: Any, arrays: dict[str, np.ndarray], stacked: bool = False) -> Any:
-    """A tree of the same structure with the arrays as its leaves."""
-    leaves, structure = jax.tree.flatten(tree)
+    """A tree with other arrays in place of its own; `stacked`: in rows."""
+    own, rest = eqx.partition(tree, eqx.is_array)
+    leaves, structure = jax.tree.flatten(own)
     found = [arrays[f"leaf{i}"] for i in range(len(leaves))]
     for x, y in zip(leaves, found, strict=True):
         if y.shape[1 if stacked else 0 :] != x.shape or y.dtype != x.dtype:
             raise FileError("the saved state has other shapes. Start again without resume.")
-    return jax.tree.unflatten(structure, found if stacked else list(map(jnp.asarray, found)))
+    return eqx.combine(jax.tree.unflatten(structure, found if stacked else list(map(jnp.asarray, found))), rest)

@@ -59,7 +59,7 @@ class Result:
 
     def __repr__(self) -> str:
         status = self.status if isinstance(self.status, str) else value(self.status)
-        return f"Result(status={status}, {times(self.t)}; {listed(self.outputs, 20) or 'no outputs'})"
+        return f"Result(status={status}, {times(self.t)}; {listed(self.outputs, 10) or 'no outputs'})"
 
     @property
     def names(self) -> tuple[str, ...]:

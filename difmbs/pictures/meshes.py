@@ -7,7 +7,7 @@ Stretched shapes reach from x = 0 to x = 1, with a radius of 1 about the x axis;
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def faceted(points: np.ndarray, triangles: np.ndarray) -> Mesh:
     return Mesh(corners.reshape(-1, 3), np.repeat(normals, 3, axis=0), np.arange(3 * count).reshape(count, 3))
 
 
-def revolved(profile: Sequence[tuple[float, float]], around: int = _AROUND, smooth: bool = False) -> Mesh:
+def revolved(profile: Sequence[tuple[float | int, float | int]], around: int = _AROUND, smooth: bool = False) -> Mesh:
     """A body of revolution about the x axis; `profile`: (x, radius), with the outside to its left; `smooth`: without
     edges along it."""
     turn = np.linspace(0, 2 * np.pi, around + 1)
@@ -126,7 +126,7 @@ def _ears(outline: np.ndarray) -> np.ndarray:
     return np.array([*found, tuple(left)])
 
 
-def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Any:
     return (b[..., 0] - a[..., 0]) * (c[..., 1] - a[..., 1]) - (b[..., 1] - a[..., 1]) * (c[..., 0] - a[..., 0])
 
 
@@ -176,7 +176,7 @@ def zigzag(peaks: int, begin: float, end: float) -> np.ndarray:
     return np.concatenate([[[0, 0, 0]], inner, [[1, 0, 0]]])
 
 
-def _rod(begin: float = 0.0, end: float = 1.0, radius: float = 1.0) -> Mesh:
+def _rod(begin: float | int = 0, end: float | int = 1, radius: float | int = 1) -> Mesh:
     return revolved([(begin, 0), (begin, radius), (end, radius), (end, 0)])
 
 
@@ -266,7 +266,7 @@ _BUILDERS: dict[str, Callable[[], Mesh]] = {
     "block": lambda: _box().moved(1.3),
     "box": _box,
     "buffer": _buffer,
-    "coil": lambda: tube(helix(6, 0.1, 0.9), _WIRE, 6),
+    "coil": lambda: tube(helix(6.0, 0.1, 0.9), _WIRE, 6),
     "cross": lambda: join([_rod(-1, 1, 0.22), _rod(-1, 1, 0.22).turned(1), _ball().moved(0.4)]),
     "curl": _curl,
     "cylinder": lambda: _rod(-0.5, 0.5, 1.0),

@@ -6,6 +6,8 @@ import hashlib
 import html
 from pathlib import Path
 
+SCENE = "difmbs-scene"
+"""The class of elements that hold a scene."""
 _START = """
 for (const place of document.querySelectorAll(".difmbs-scene")) {
   difmbsView(place, place.querySelector("script").textContent);
@@ -32,7 +34,7 @@ def script_hash() -> str:
 
 
 def scene_element(packed: str) -> str:
-    return f'<div class="difmbs-scene"><script type="application/octet-stream">{packed}</script></div>'
+    return f'<div class="{SCENE}"><script type="application/octet-stream">{packed}</script></div>'
 
 
 def whole_page(packed: str, title: str) -> str:

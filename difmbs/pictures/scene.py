@@ -332,8 +332,10 @@ def _elements(system: System, frames: Mapping[tuple[int, int], tuple[str, int]])
             for part in element.parts:
                 group, tree = groups[part.group]
                 if kind == "fields":
-                    places = tuple(p for i, s in enumerate(group.slots) for p in _places(tree, i, s, frames))
-                    yield _Drawn(name, kind, _instance(tree["element"], 0), places, group.active)
+                    # One law with all places.
+                    law = _instance(tree, 0)
+                    places = tuple(p for i, s in enumerate(group.slots) for p in _places(law, i, s, frames))
+                    yield _Drawn(name, kind, law["element"], places, group.active)
                     continue
                 rows, positions = part.instances.rows.tolist(), part.positions.rows.tolist()
                 for row, position in zip(rows, positions, strict=True):

@@ -1,6 +1,6 @@
 """Scenes drawn with matplotlib: one state in a figure, with names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .parts import Part
 from .scene import Scene
 
 _CONVEX = ("ball", "block", "box", "cylinder", "diamond", "disc", "hinge", "plane", "rod", "sphere")
-_LINES = {"coil": helix(7, 0.12, 0.88, 16), "zigzag": zigzag(5, 0.15, 0.85)}
+_LINES = {"coil": helix(7.0, 0.12, 0.88, 16), "zigzag": zigzag(5, 0.15, 0.85)}
 _MARGIN = 0.07
 
 
@@ -121,7 +121,7 @@ def _names(axes: Axes, scene: Scene, k: int, basis: np.ndarray) -> None:
     write(axes, wanted)
 
 
-def write(axes: Axes, wanted: Iterable[tuple[str, Sequence[float]]], most: int = 60) -> None:
+def write(axes: Axes, wanted: Iterable[tuple[str, Any]], most: int = 60) -> None:
     """Names at places, beside each other where they would overlap; of many the first ones."""
     figure = axes.get_figure(root=True)
     assert figure is not None

@@ -70,7 +70,7 @@ def animate(
     motion: Any,
     path: str | os.PathLike[str] | None = None,
     *,
-    labels: Sequence[str] | None = None,
+    labels: Any = None,
     shapes: Any = None,
     color_by: str | None = None,
     values: Sequence[str] = (),
@@ -78,7 +78,7 @@ def animate(
     title: str = "",
     experiment: str | None = None,
     frames: int = MOST_FRAMES,
-    seconds: float | None = None,
+    seconds: Any = None,
     force: bool = False,
 ) -> Animation:
     """Shows a motion: a page for a browser, one file that needs nothing else, or a film.
@@ -160,7 +160,7 @@ def _checked_path(path: Any) -> Path:
     return path
 
 
-def _lasting(seconds: float | None, runs: Sequence[Run]) -> float:
+def _lasting(seconds: Any, runs: Sequence[Run]) -> float:
     if seconds is not None:
         return float(seconds)
     times = runs[0].scene.times

@@ -10,7 +10,7 @@ from ..core.parameters import show
 from ..design.design import Design
 from ..files.writing import replacing
 from ..identification.fit import Fit
-from ..pictures.page import script_hash, viewer_script, viewer_style
+from ..pictures.page import SCENE, script_hash, viewer_script, viewer_style
 from .design_page import design_page
 from .fit_page import fit_page
 
@@ -31,9 +31,11 @@ def report(result: Fit | Design, path: str | os.PathLike[str], force: bool = Fal
         title, subtitle, sections = design_page(result)
     else:
         raise ParameterError(f"report needs what identify or optimize returned, got {show(result)}.")
-    style = Path(__file__).with_name("style.css").read_text(encoding="utf-8") + viewer_style()
+    style, script = Path(__file__).with_name("style.css").read_text(encoding="utf-8"), ""
+    if any(SCENE in content for *_, content in sections):
+        style, script = viewer_style() + style, viewer_script()
     with replacing(path, force=force) as file:
-        file.write(document(title, subtitle, style, sections, viewer_script(), script_hash()).encode())
+        file.write(document(title, subtitle, style, sections, script, script_hash()).encode())
     return path
 
 

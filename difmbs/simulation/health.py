@@ -73,7 +73,7 @@ class Health:
         return over_time(self.times, named, "energy [J]", ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
-        """By how much constraints are violated, over time; returns the axes."""
+        """Violations of constraints over time; returns the axes."""
         from ..plots.curves import over_time
 
         units = {"position": "m or rad", "velocity": "1/s", "acceleration": "1/s²"}

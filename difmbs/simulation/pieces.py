@@ -32,7 +32,7 @@ _SECONDS = 0.3
 """About how long a piece takes."""
 
 
-class Row(NamedTuple):
+class OutputRow(NamedTuple):
     """What is kept of an output; of many in rows."""
 
     q: Coordinates
@@ -55,7 +55,7 @@ class PiecewiseRun:
         self.system, self.time_loop = system, time_loop
         self.start = jax.block_until_ready(_start(system, time_loop))
         self.state = self.start.state
-        self.rows: list[Row] = []
+        self.rows: list[OutputRow] = []
         self.passed = 0
         self._most = _FIRST
         self._timed = False
@@ -82,8 +82,13 @@ class PiecewiseRun:
     def steps(self) -> int:
         return int(self._summary.steps)
 
-    def advance(self) -> None:
-        """One piece."""
+    @property
+    def rejected(self) -> int:
+        """Number of attempts that were not accepted."""
+        return int(self._summary.rejected)
+
+    def advance(self, steps: int | None = None) -> None:
+        """One piece, of at most so many steps; None: as many as take a moment."""
         size = max(self.start.q.size + self.start.v.size, 1)
         batch = int(np.clip(_MOST_ROWS // size, 1, min(self.count, 4096)))
         first = min(self.passed, self.count - batch)
@@ -102,7 +107,7 @@ class PiecewiseRun:
                 goals,
                 numbers,
                 wanted,
-                jnp.asarray(self._most),
+                jnp.asarray(self._most if steps is None else steps),
             )
         )
         seconds = time.perf_counter() - begun
@@ -152,7 +157,7 @@ class PiecewiseRun:
         on = None if rows.on is None else jnp.asarray(rows.on)
         return Solution(self.system, t, q, v, jnp.asarray(code), stats, on, moments, known)
 
-    def _joined(self) -> Row:
+    def _joined(self) -> OutputRow:
         """All rows, with those that are missing."""
         missing = self.count - sum(len(row.good) for row in self.rows)
         nothing = jax.tree.map(lambda x: np.zeros((missing, *x.shape), x.dtype), self.start.row)
@@ -173,7 +178,7 @@ class RunStart(NamedTuple):
     moved: Any
     turned: Any
     possible: Any
-    row: Row
+    row: OutputRow
 
 
 @eqx.filter_jit
@@ -208,7 +213,7 @@ def _piece(
     numbers: Count,
     wanted: Any,
     most: Count,
-) -> tuple[PyTree, Any, Row]:
+) -> tuple[PyTree, Any, OutputRow]:
     """The state after a piece, which goals are passed, and their rows."""
     state, (y, passed, good, on) = time_loop.piece(system, begin, state, goals, most)
     outputs = begin + jnp.asarray(np.asarray(time_loop.outputs) - time_loop.t0, y.dtype)[numbers]
@@ -224,7 +229,9 @@ def _piece(
     return state, passed, lax.map(row, (on, numbers, y, outputs, passed & wanted, good))
 
 
-def _row(system: System, time_loop: Any, begin: Time, on: Any, number: Count, y: Any, output: Time, good: Any) -> Row:
+def _row(
+    system: System, time_loop: Any, begin: Time, on: Any, number: Count, y: Any, output: Time, good: Any
+) -> OutputRow:
     """An output brought back onto the constraints, with accelerations and multipliers where there are constraints."""
     here = system if on is None else system.switched(on)
     q, v = split(system, time_loop.at_output(here, begin, number, y, output))
@@ -247,10 +254,10 @@ def _row(system: System, time_loop: Any, begin: Time, on: Any, number: Count, y:
         position, velocity = violations(controlled(here, output, q, v), output, q, v)
         off = jnp.stack([jnp.max(position, initial=0), jnp.max(velocity, initial=0)])
     good = good & jnp.all(jnp.isfinite(q)) & jnp.all(jnp.isfinite(v))
-    return Row(q, v, known, on, off, jnp.asarray(good))
+    return OutputRow(q, v, known, on, off, jnp.asarray(good))
 
 
-def _met(run: PiecewiseRun, rows: Row) -> np.ndarray:
+def _met(run: PiecewiseRun, rows: OutputRow) -> np.ndarray:
     """Whether constraints are met at the outputs, as `all_met` judges it."""
     system, start = run.system, run.start
     if not system.constrained:

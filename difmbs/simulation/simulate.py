@@ -105,7 +105,7 @@ def run_in_pieces(
     atol: float | None = None,
     max_steps: int = 100_000,
 ) -> PiecewiseRun:
-    """The same simulation piece by piece, with the arguments of `simulate`."""
+    """A simulation that is made piece by piece, with the arguments of `simulate`."""
     t0, t1, dt = check_times(t0, t1, dt)
     check_system("simulate_in_pieces", system)
     rtol, atol = tolerances(system, rtol, atol)

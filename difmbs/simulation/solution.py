@@ -104,7 +104,7 @@ class Solution(eqx.Module):
         return check(self).plot_energy(ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
-        """By how much constraints are violated, over time; returns the axes."""
+        """Violations of constraints over time; returns the axes."""
         from .health import check
 
         return check(self).plot_residuals(ax)

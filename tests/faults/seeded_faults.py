@@ -367,8 +367,8 @@ RUNS = (
     Fault(
         "last step not cut off",
         "simulation/fixed_steps.py",
-        "h = jnp.where(k == count - 1, jnp.asarray(rest, y0.dtype), h)",
-        "h = jnp.where(k == count, jnp.asarray(rest, y0.dtype), h)",
+        "h = jnp.where(k == len(times) - 2, jnp.asarray(rest, dtype), h)",
+        "h = jnp.where(k == len(times) - 1, jnp.asarray(rest, dtype), h)",
         "simulate::test_a_run_ends_where_it_was_asked_to_whatever_the_size_of_its_steps",
     ),
     Fault(

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -31,19 +32,14 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
-
-        def wired():
-            # Chromium reads from 3 and writes to 4; neither pipe may be closed by the move of the other.
-            ends = os.dup(to_read), os.dup(to_write)
-            os.dup2(ends[0], 3)
-            os.dup2(ends[1], 4)
-
-        graphics = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        self._process = subprocess.Popen(
-            [found(), "--headless", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--disable-extensions",
-             f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", *graphics, "about:blank"],
-            preexec_fn=wired, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        # Chromium reads from 3 and writes to 4.
+        wired = f"import os, sys; os.dup2({to_read}, 30); os.dup2({to_write}, 31); os.dup2(30, 3); os.dup2(31, 4)"
+        begin = [sys.executable, "-c", f"{wired}; os.execv(sys.argv[1], sys.argv[1:])", found()]
+        options = ["--headless", "--no-sandbox", "--remote-debugging-pipe", "--no-first-run", "--disable-extensions"]
+        options += ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        options += [f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"]
+        nowhere = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen([*begin, *options], pass_fds=(to_read, to_write), **nowhere)
         os.close(to_read)
         os.close(to_write)
         self._number, self._rest, self._session = 0, b"", None

@@ -21,8 +21,8 @@ PUBLIC = {name: getattr(mbs, name) for name in mbs.__all__}
 SOURCES = sorted(Path(mbs.__file__).parent.rglob("*.py"))
 ROOT = Path(mbs.__file__).parent
 LEVELS = [
-    {"core", "jaxtools", "plots"},
-    {"linalg", "elements"},
+    {"core", "jaxtools"},
+    {"linalg", "elements", "plots"},
     {"system"},
     {"dynamics"},
     {"pictures", "solvers"},

@@ -1,6 +1,7 @@
 """Pages about fits and designs: sound markup, true numbers, nothing from outside, the same bytes each time."""
 
 import dataclasses
+import functools
 import html
 import html.parser
 import re
@@ -14,6 +15,7 @@ from matplotlib.image import imread
 import difmbs as mbs
 from difmbs.core.formatting import measured, short
 from difmbs.core.markup import cell
+from difmbs.pictures.page import script_hash, viewer_script
 from difmbs.plots.inline_svg import Drawing
 from difmbs.plots.style import chosen
 from difmbs.reports.samples import fitted_samples
@@ -28,6 +30,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 FIT_PARTS = [
     "summary",
     "unknowns",
+    "mechanism",
     "data",
     "validation",
     "convergence",
@@ -36,7 +39,7 @@ FIT_PARTS = [
     "gradient",
     "run",
 ]
-DESIGN_PARTS = ["summary", "unknowns", "objectives", "motion", "convergence", "run"]
+DESIGN_PARTS = ["summary", "unknowns", "mechanism", "objectives", "motion", "convergence", "run"]
 
 
 class Page(html.parser.HTMLParser):
@@ -45,7 +48,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.text, self.open, self.tags, self.ids, self.links, self.words = text, [], [], [], [], []
-        self.rows = []
+        self.rows, self.scripts = [], []
         self.feed(text)
         self.close()
         assert not self.open
@@ -66,7 +69,9 @@ class Page(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.scripts.append(data)
+        elif "style" not in self.open:
             self.words.append(data)
         if self.open and {"td", "th"} & set(self.open):
             self.rows[-1][-1] += data
@@ -97,8 +102,12 @@ def page_of(result, folder, name="page.html"):
     # Each name once, each link to one of them, no address.
     assert len(page.ids) == len(set(page.ids))
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
-    assert not re.search(r"https?:|//\w|xmlns|@import|<image|<!--", text)
-    assert not {"script", "iframe", "img", "link", "metadata"} & set(page.tags)
+    *scenes, viewer = page.scripts or [""]
+    assert page.scripts == [] or (scenes and viewer == viewer_script() and script_hash() in text)
+    assert all(re.fullmatch(r"[A-Za-z0-9+/=]+", scene) for scene in scenes)
+    rest = functools.reduce(lambda text, script: text.replace(script, ""), page.scripts, text)
+    assert not re.search(r"https?:|//\w|xmlns|@import|<image|<!--", rest)
+    assert not {"iframe", "img", "link", "metadata"} & set(page.tags)
     return page
 
 
