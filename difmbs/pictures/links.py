@@ -28,7 +28,8 @@ def body_mesh(element: Any, points: Sequence[np.ndarray], center: np.ndarray, un
         outline = plate(rounded(corners, _BAR * 1.6 * unit), 0.8 * unit)
         basis = np.stack([view.right, view.up, view.front], axis=1)
         offset = (near[0] @ view.front) * view.front
-        return Mesh(outline.points @ basis.T + offset, outline.normals @ basis.T, outline.triangles)
+        whole = outline.placed(basis, offset)
+        return whole._replace(pieces=((len(whole.points), True),))
     return join([bars(center, near[1:], unit), shape("sphere").moved(1.7 * _BAR * unit, center)])
 
 
@@ -47,9 +48,7 @@ def outside(points: Sequence[np.ndarray], center: np.ndarray, size: np.ndarray, 
 def _bar(begin: np.ndarray, end: np.ndarray, radius: float) -> Mesh:
     straight = shape("cylinder").moved(1, [0.5, 0, 0])
     axes = directed(end - begin, radius, (0, 0, 1))
-    normals = straight.normals @ np.linalg.inv(axes)
-    sizes = np.linalg.norm(normals, axis=1, keepdims=True)
-    return Mesh(straight.points @ axes.T + begin, normals / sizes, straight.triangles)
+    return straight.placed(axes, begin)
 
 
 def _by_inertia(element: Any, center: np.ndarray, unit: float, view: Viewpoint) -> Mesh:
@@ -66,7 +65,7 @@ def _by_inertia(element: Any, center: np.ndarray, unit: float, view: Viewpoint) 
         axes = axes * [1, 1, -1]
     sides = np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / mass, 0))
     box = shape("box").moved(np.clip(sides, least, most))
-    return Mesh(box.points @ axes.T + center, box.normals @ axes.T, box.triangles)
+    return box.placed(axes, center)
 
 
 def _distinct(points: Sequence[np.ndarray], little: float) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ Stretched shapes reach from x = 0 to x = 1, with a radius of 1 about the x axis;
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,41 +16,56 @@ _AROUND = 20
 
 
 class Mesh(NamedTuple):
-    """`points` (n, 3) and the normals there, `triangles` (m, 3) of them, counter-clockwise from outside."""
+    """`points` (n, 3) and the normals there, `triangles` (m, 3) of them, counter-clockwise from outside.
+
+    `pieces`: of what it is put together, how many points each piece has, and whether it is convex.
+    """
 
     points: np.ndarray
     normals: np.ndarray
     triangles: np.ndarray
+    pieces: tuple[tuple[int, bool], ...]
 
     def moved(self, scale: object = 1.0, offset: object = 0.0) -> "Mesh":
         """Scaled along the axes, then displaced."""
         sizes = np.broadcast_to(np.asarray(scale, float), 3)
-        return Mesh(self.points * sizes + offset, _unit(self.normals / sizes), self.triangles)
+        return self._replace(points=self.points * sizes + offset, normals=_unit(self.normals / sizes))
 
     def turned(self, axis: int) -> "Mesh":
         """With what was x along another axis."""
         order = [(k - axis) % 3 for k in range(3)]
-        return Mesh(self.points[:, order], self.normals[:, order], self.triangles)
+        return self._replace(points=self.points[:, order], normals=self.normals[:, order])
+
+    def placed(self, A: np.ndarray, p: object) -> "Mesh":
+        """With each point x at A x + p."""
+        return self._replace(points=self.points @ A.T + p, normals=_unit(self.normals @ np.linalg.inv(A)))
+
+    def ranges(self) -> Iterator[tuple[slice, bool]]:
+        """Where the points of each piece are, and whether it is convex."""
+        ends = np.cumsum([0, *(count for count, _ in self.pieces)]).tolist()
+        for (begin, end), (_, convex) in zip(itertools.pairwise(ends), self.pieces, strict=True):
+            yield slice(begin, end), convex
 
 
 def join(meshes: Iterable[Mesh]) -> Mesh:
-    points, normals, triangles = zip(*meshes, strict=True)
+    points, normals, triangles, pieces = zip(*meshes, strict=True)
     first = np.cumsum([0, *map(len, points[:-1])])
     shifted = [t + n for t, n in zip(triangles, first, strict=True)]
-    return Mesh(np.concatenate(points), np.concatenate(normals), np.concatenate(shifted))
+    return Mesh(np.concatenate(points), np.concatenate(normals), np.concatenate(shifted), sum(pieces, ()))
 
 
-def faceted(points: np.ndarray, triangles: np.ndarray) -> Mesh:
+def faceted(points: np.ndarray, triangles: np.ndarray, convex: bool = False) -> Mesh:
     """Flat faces: each triangle has points of its own."""
     corners = points[triangles]
     normals = _unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
     count = len(triangles)
-    return Mesh(corners.reshape(-1, 3), np.repeat(normals, 3, axis=0), np.arange(3 * count).reshape(count, 3))
+    own = np.arange(3 * count).reshape(count, 3)
+    return Mesh(corners.reshape(-1, 3), np.repeat(normals, 3, axis=0), own, ((3 * count, convex),))
 
 
 def revolved(profile: Sequence[tuple[float | int, float | int]], around: int = _AROUND, smooth: bool = False) -> Mesh:
-    """A body of revolution about the x axis; `profile`: (x, radius), with the outside to its left; `smooth`: without
-    edges along it."""
+    """A convex body of revolution about the x axis; `profile`: (x, radius), with the outside to its left; `smooth`:
+    without edges along it."""
     turn = np.linspace(0, 2 * np.pi, around + 1)
     ring = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     if smooth:
@@ -61,7 +76,8 @@ def revolved(profile: Sequence[tuple[float | int, float | int]], around: int = _
     for (x0, r0), (x1, r1) in itertools.pairwise(profile):
         normal = np.tile([[-(r1 - r0), x1 - x0]], (2, 1))
         pieces.append(_bands(np.array([x0, x1]), np.array([r0, r1]), normal, ring))
-    return join(pieces)
+    whole = join(pieces)
+    return whole._replace(pieces=((len(whole.points), True),))
 
 
 def _bands(x: np.ndarray, r: np.ndarray, normal: np.ndarray, ring: np.ndarray) -> Mesh:
@@ -69,7 +85,7 @@ def _bands(x: np.ndarray, r: np.ndarray, normal: np.ndarray, ring: np.ndarray) -
     points = np.concatenate([np.repeat(x, columns)[:, None], (r[:, None, None] * ring).reshape(-1, 2)], axis=1)
     across = (normal[:, 1, None, None] * ring).reshape(-1, 2)
     normals = np.concatenate([np.repeat(normal[:, 0], columns)[:, None], across], axis=1)
-    return Mesh(points, _unit(normals), _grid(rows, columns))
+    return Mesh(points, _unit(normals), _grid(rows, columns), ((len(points), True),))
 
 
 def _grid(rows: int, columns: int) -> np.ndarray:
@@ -89,7 +105,8 @@ def tube(path: np.ndarray, radius: object, around: int = 8) -> Mesh:
     turn = np.linspace(0, 2 * np.pi, around + 1)
     normals = np.cos(turn)[None, :, None] * across[:, None] + np.sin(turn)[None, :, None] * other[:, None]
     points = path[:, None] + np.broadcast_to(np.asarray(radius, float), 3) * normals
-    return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _grid(len(path), around + 1))
+    count = len(path) * (around + 1)
+    return Mesh(points.reshape(-1, 3), normals.reshape(-1, 3), _grid(len(path), around + 1), ((count, False),))
 
 
 def plate(outline: np.ndarray, thickness: float) -> Mesh:
@@ -183,7 +200,7 @@ def _rod(begin: float | int = 0, end: float | int = 1, radius: float | int = 1) 
 def _box() -> Mesh:
     corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return faceted(corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]))
+    return faceted(corners, np.array([t for a, b, c, d in quads for t in ((a, b, c), (a, c, d))]), True)
 
 
 def _ball() -> Mesh:
@@ -252,7 +269,7 @@ def _ground() -> Mesh:
     foot = _box().moved([0.9, 0.5, 0.9], [0, -0.2, 0])
     slant = np.array([[1.0, 0.75, 0], [0, 1, 0], [0, 0, 1]])
     bar = _box().moved([0.13, 0.6, 2.4])
-    slanted = Mesh(bar.points @ slant.T, _unit(bar.normals @ np.linalg.inv(slant)), bar.triangles)
+    slanted = bar.placed(slant, 0.0)
     return join([plate, foot, *(slanted.moved(1, [x, -0.85, 0]) for x in np.linspace(-1.3, 1.1, 5))])
 
 

@@ -250,6 +250,9 @@ class _Parts:
             if x.kind == "bodies" and not key.startswith("link:"):
                 yield from self._arms(x, place, point, np.broadcast_to(np.asarray(size, float), 3))
             turn = np.eye(3) if symbol.axis is None else directed(np.asarray(symbol.axis, float), 1.0, (0, 0, 1), True)
+            if key == "halo":
+                # Seen as a circle.
+                turn = np.stack([self.view.front, self.view.right, self.view.up], axis=1)
             axes = turn * np.broadcast_to(np.asarray(size, float), 3)
             yield Part(x.name, layer, key, Place(place.frame, point), axes=axes, active=x.active)
 

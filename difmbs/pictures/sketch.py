@@ -5,16 +5,29 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import PolyCollection
 from matplotlib.patches import Polygon
 
-from .meshes import helix, hull, zigzag
+from .meshes import Mesh, helix, hull, zigzag
 from .palette import rgb_of
 from .parts import Part
 from .scene import Scene
 
-_CONVEX = ("ball", "block", "box", "cylinder", "diamond", "disc", "hinge", "plane", "rod", "sphere")
-_LINES = {"coil": helix(7.0, 0.12, 0.88, 16), "zigzag": zigzag(5, 0.15, 0.85)}
+_STRAIGHT = np.array([[0.0, 0, 0], [1, 0, 0]])
+_TURN = np.linspace(0, 2 * np.pi, 41)
+_LINES = {
+    "coil": helix(7.0, 0.12, 0.88, 16),
+    "zigzag": zigzag(5, 0.15, 0.85),
+    "dashes": _STRAIGHT,
+    "rail": _STRAIGHT,
+    "halo": np.stack([0 * _TURN, 1.6 * np.cos(_TURN), 1.6 * np.sin(_TURN)], axis=1),
+}
+"""Shapes that are lines."""
+_WIDTHS = {"dashes": (1.1, "--"), "rail": (1.6, "-")}
+_MOST_PIECES = 60
+_CORNERS = 36
+"""Points of a box, three for each triangle."""
+_LIGHT = np.array([0.3, 0.5, 0.81])
 _MARGIN = 0.07
 
 
@@ -35,6 +48,7 @@ def sketch(axes: Axes, scene: Scene, k: int = 0, *, names: bool = True, loads: b
     for part, A, p, points, _ in sorted(layers, key=plane if scene.view.plane else space):
         _draw(axes, scene, part, A, p, points, basis, alpha)
     axes.set_aspect("equal")
+    axes.margins(0.1)
     axes.autoscale_view()
     if names:
         _names(axes, scene, k, basis)
@@ -61,46 +75,41 @@ def limits(scene: Scene) -> tuple[tuple[float, float], tuple[float, float]]:
 
 def _draw(axes: Axes, scene: Scene, part: Part, A: Any, p: Any, points: Any, basis: Any, alpha: float) -> None:
     color = np.array(rgb_of(part))
-    dark = 0.55 * color
     if part.mesh in _LINES:
         line = (_LINES[part.mesh] @ A.T + p) @ basis
-        axes.plot(*line[:, :2].T, color=color, lw=1.3, alpha=alpha, solid_joinstyle="round")
+        width, dashes = _WIDTHS.get(part.mesh, (1.3, "-"))
+        axes.plot(*line[:, :2].T, dashes, color=color, lw=width, alpha=alpha, solid_joinstyle="round")
         return
     mesh = scene.meshes[part.mesh]
-    if part.mesh in _CONVEX or (part.mesh.startswith("link:") and scene.view.plane):
-        axes.add_patch(Polygon(hull(points[:, :2]), facecolor=color, edgecolor=dark, lw=0.8, alpha=alpha))
-        if part.mesh == "box":
-            _edges(axes, A, p, basis, dark, alpha)
-        return
-    normals = mesh.normals @ np.linalg.inv(A + 1e-30 * np.eye(3)) @ basis
-    facing = np.cross(*(points[mesh.triangles[:, i + 1]] - points[mesh.triangles[:, 0]] for i in range(2)))
-    towards = facing[:, 2] > 0
-    triangles = mesh.triangles[towards]
-    middle = normals[triangles].mean(axis=1)
-    middle = middle / np.maximum(np.linalg.norm(middle, axis=1, keepdims=True), 1e-30)
-    shade = 0.62 + 0.38 * np.clip(middle @ np.array([0.3, 0.5, 0.81]), 0, 1)
-    order = np.argsort(points[triangles][:, :, 2].mean(axis=1))
-    colors = np.clip(shade[order, None] * color[None] * 1.05, 0, 1)
-    filled = PolyCollection(
-        points[triangles[order]][:, :, :2], facecolors=colors, edgecolors=colors, linewidths=0.3, alpha=alpha
-    )
-    axes.add_collection(filled)
-    axes.update_datalim(points[:, :2])
+    pieces = list(mesh.ranges())
+    if len(pieces) > _MOST_PIECES:
+        pieces = [(slice(0, len(points)), False)]
+    # Far ones first.
+    for here, convex in sorted(pieces, key=lambda piece: float(np.mean(points[piece[0], 2]))):
+        # The sides of boxes in space are told apart by their shades.
+        flat = convex and (scene.view.plane or here.stop - here.start > _CORNERS)
+        if not flat:
+            _fill(axes, mesh, here, points, np.linalg.inv(A), basis, color, alpha)
+        if convex:
+            face = color if flat else "none"
+            axes.add_patch(Polygon(hull(points[here, :2]), facecolor=face, edgecolor=0.55 * color, lw=0.8, alpha=alpha))
 
 
-def _edges(axes: Axes, A: Any, p: Any, basis: Any, color: Any, alpha: float) -> None:
-    """The edges of a box that can be seen."""
-    lines = []
-    for axis in range(3):
-        others = [k for k in range(3) if k != axis]
-        for a in (-0.5, 0.5):
-            for b in (-0.5, 0.5):
-                faces = [np.sign(x) * A[:, k] for k, x in zip(others, (a, b), strict=True)]
-                if any(face @ basis[:, 2] > 1e-12 * np.abs(A).max() for face in faces):
-                    ends = np.zeros((2, 3))
-                    ends[:, axis], ends[:, others] = (-0.5, 0.5), (a, b)
-                    lines.append(((ends @ A.T + p) @ basis)[:, :2])
-    axes.add_collection(LineCollection(lines, colors=[color], linewidths=0.8, alpha=alpha))
+def _fill(
+    axes: Axes, mesh: Mesh, here: slice, points: Any, inverse: Any, basis: Any, color: np.ndarray, alpha: float
+) -> None:
+    """The triangles of a piece that face the eye, shaded."""
+    inside = (mesh.triangles[:, 0] >= here.start) & (mesh.triangles[:, 0] < here.stop)
+    corners = points[mesh.triangles[inside]]
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] > 0
+    normals = (mesh.normals[mesh.triangles[inside][facing]].mean(axis=1) @ inverse) @ basis
+    normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
+    order = np.argsort(corners[facing][:, :, 2].mean(axis=1))
+    shade = 0.62 + 0.38 * np.clip(normals[order] @ _LIGHT, 0, 1)
+    colors = np.clip(shade[:, None] * color * 1.05, 0, 1)
+    shown = corners[facing][order][:, :, :2]
+    axes.add_collection(PolyCollection(shown, facecolors=colors, edgecolors=colors, linewidths=0.3, alpha=alpha))
+    axes.update_datalim(shown.reshape(-1, 2))
 
 
 def _names(axes: Axes, scene: Scene, k: int, basis: np.ndarray) -> None:
@@ -150,10 +159,12 @@ def write(axes: Axes, wanted: Iterable[tuple[str, Any]], most: int = 60) -> None
         taken.append(box)
         side = {1: "left", -1: "right", 0: "center"}[ox]
         line = {"arrowstyle": "-", "color": "#9aa3ad", "lw": 0.5, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate(
+        written = axes.annotate(
             text, (place[0], place[1]), (far * ox, far * oy), textcoords="offset points", ha=side, va="center",
             fontsize=8, color="#1d2733", arrowprops=line if far > 10 else None, annotation_clip=False, zorder=10,
         )  # fmt: skip
+        # The mechanism has the room; names may reach beyond.
+        written.set_in_layout(False)
 
 
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:

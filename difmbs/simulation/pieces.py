@@ -76,7 +76,8 @@ class PiecewiseRun:
     @property
     def reached(self) -> float:
         """The time."""
-        return float(self._summary.time)
+        whole = self.passed >= self.count and int(self._summary.status) == Status.ok.value
+        return float(self.time_loop.outputs[-1] if whole else self._summary.time)
 
     @property
     def steps(self) -> int:
@@ -195,7 +196,8 @@ def _start(system: System, time_loop: FixedSteps | AdaptiveSteps) -> RunStart:
         limits = start_limits(system.extent(q), v, given_v)
         off = violations(controlled(system, begin, q, v), begin, q, v)
         possible = jnp.all(off[0] <= limits[0]) & jnp.all(off[1] <= limits[1])
-    state: Any = time_loop.begun(system, begin, y0)
+    # Some controllers begin with plain numbers.
+    state: Any = jax.tree.map(jnp.asarray, time_loop.begun(system, begin, y0))
     watch = time_loop.watch(state)
     on = None if watch is None else watch.on
     shape = eqx.filter_eval_shape(_row, system, time_loop, begin, on, jnp.zeros((), int), y0, begin, True)

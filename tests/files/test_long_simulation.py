@@ -26,7 +26,7 @@ RUNS = {
     "off the grid": (models.rods, dict(t1=0.2, dt=3.3e-3, saveat=np.linspace(0, 0.2, 17))),
     "implicit": (models.four_bar, dict(t1=0.05, dt=1e-3, solver=mbs.GeneralizedAlpha())),
     "adaptive": (models.oscillator, dict(t1=2.0)),
-    "events": (models.elastic_balls, dict(t1=2.0, solver=diffrax.Dopri8())),
+    "events": (models.taut_rope, dict(t1=1.0, solver=diffrax.Dopri8())),
 }
 LONG = """schema = 1
 gravity = [0, -9.81, 0]

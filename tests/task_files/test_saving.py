@@ -1,0 +1,55 @@
+"""Fits and designs in files, and results that become solutions again."""
+
+import numpy as np
+import pytest
+
+import difmbs as mbs
+
+from ..zoo import fits, models
+
+
+def test_fits_are_kept_by_name(tmp_path):
+    fit = fits.identify([fits.experiment(fits.noisy())], fits.unknowns())
+    mbs.save_result(fit, tmp_path / "fit.npz")
+    kept = mbs.load_result(tmp_path / "fit.npz")
+    assert isinstance(kept, mbs.SavedFit)
+    assert (kept.values, kept.start, kept.standard_errors) == (fit.values, fit.start, fit.standard_errors)
+    np.testing.assert_array_equal(kept.covariance, fit.covariance)
+    assert (kept.status, kept.chi2, kept.degrees_of_freedom) == (fit.status, fit.chi2, fit.degrees_of_freedom)
+    assert (kept.verdict, str(kept), kept[fit.names[0]]) == (fit.verdict.level, str(fit), fit.values[fit.names[0]])
+    assert kept.fingerprint == mbs.fingerprint(fit.setup.system.with_params(kept.params))
+    with pytest.raises(mbs.ParameterError, match="there is no unknown 'k'"):
+        kept["k"]
+    with pytest.raises(mbs.FileError, match="exists already"):
+        mbs.save_result(fit, tmp_path / "fit.npz")
+
+
+def test_designs_are_kept_by_name(tmp_path):
+    system = models.oscillator()
+    goal = mbs.MeanSquare("mass.position.z")
+    design = mbs.optimize(system, {"spring.damping": mbs.Positive(0.5)}, goal, t1=0.5, dt=1e-2, max_iterations=3)
+    mbs.save_result(design, tmp_path / "design.npz")
+    kept = mbs.load_result(tmp_path / "design.npz")
+    assert isinstance(kept, mbs.SavedDesign)
+    assert (kept.values, dict(kept.objectives), str(kept)) == (design.values, design.objectives, str(design))
+    assert kept.fingerprint == mbs.fingerprint(design.system)
+
+
+@pytest.mark.parametrize("make", [models.four_bar, models.taut_rope], ids=lambda f: f.__name__)
+def test_results_become_solutions_again(tmp_path, make):
+    system = make()
+    solution = mbs.simulate(system, t1=0.1, dt=2e-3)
+    mbs.save_result(solution, tmp_path / "run.npz")
+    result = mbs.load_result(tmp_path / "run.npz")
+    again = result.solution(system)
+    assert again.status == solution.status
+    assert list(result.names) == list(solution.names)
+    for name in solution.names:
+        np.testing.assert_allclose(again[name], solution[name], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(result[name], solution[name], rtol=1e-12, atol=1e-12)
+    for event, moment in solution.events.items():
+        np.testing.assert_array_equal(again.events[event], moment)
+    frame = result.to_pandas("bob.position") if "bob.position" in result.names else result.to_pandas("crank.position")
+    assert [c.rpartition(".")[2] for c in frame.columns] == ["x", "y", "z"]
+    with pytest.raises(mbs.FileError, match="belongs to another system"):
+        result.solution(models.oscillator())
