@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from ..core.errors import ParameterError
 from .style import DATA, LEGEND, SERIES, axes_or_new, label, line, logarithmic, style
 
-_MOST_LINES = 60
-"""Of a batch, and of components."""
+_MOST_LINES, _MOST_NAMES = 60, 9
+"""Of a batch, and of components; and those with a name in the legend."""
 
 
 def panels(
@@ -67,6 +67,8 @@ def _lines(axes: Axes, t: np.ndarray, named: Mapping[str, np.ndarray], name: str
     drawn = len(axes.get_lines())
     for i, (key, values) in enumerate(list(named.items())[:_MOST_LINES]):
         said = " ".join(x for x in ((key if len(named) > 1 else ""), name or "") if x) or key
+        if i >= _MOST_NAMES:
+            said = f"and {len(named) - i} more" if i == _MOST_NAMES else "_more"
         if values.ndim == 1:
             line(axes, t, values, **{"label": label(said), "color": SERIES[(drawn + i) % len(SERIES)], **options})
             continue

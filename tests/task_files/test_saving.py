@@ -27,7 +27,9 @@ def test_fits_are_kept_by_name(tmp_path):
 def test_designs_are_kept_by_name(tmp_path):
     system = models.oscillator()
     goal = mbs.MeanSquare("mass.position.z")
-    design = mbs.optimize(system, {"spring.damping": mbs.Positive(0.5)}, goal, t1=0.5, dt=1e-2, max_iterations=3)
+    design = mbs.optimize(
+        system, goal, {"spring.damping": mbs.Interval(0.5, lower=0.1, upper=5.0)}, t1=0.5, dt=1e-2, max_iterations=3
+    )
     mbs.save_result(design, tmp_path / "design.npz")
     kept = mbs.load_result(tmp_path / "design.npz")
     assert isinstance(kept, mbs.SavedDesign)
