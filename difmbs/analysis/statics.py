@@ -26,7 +26,7 @@ from ..simulation.arguments import (
     warn_of_single_precision,
     with_numbers,
 )
-from ..simulation.solution import farthest_off
+from ..simulation.early_stops import farthest_off
 from ..system.structure import Structure
 from ..system.system import System
 from .equilibrium_search import FoundEquilibrium, come_to_rest

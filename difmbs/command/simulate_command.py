@@ -5,11 +5,9 @@ import itertools
 import json
 import shlex
 import signal
-import threading
 import time
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,14 +15,11 @@ from typing import Any
 import click
 
 from .input_options import driven, recorded_inputs
-from .shell import STOPPED, Interrupted, Report, command, in_background, installed, plain, start_jax
+from .long_run import is_long, long_run, words_to_resume
+from .shell import STOPPED, Report, command, in_background, installed, plain, start_jax
 
 _MOST_COLUMNS = 1000
 """Largest number of columns of a table that nobody has asked for."""
-_MANY_STEPS = 100_000
-"""Runs of more are made in pieces."""
-_MOST_CHECKED = 20_000
-"""Outputs of such runs at which their health is checked."""
 
 
 @click.command("simulate")
@@ -66,6 +61,7 @@ def simulate(
     from ..files.long_simulation import RunFolder, clear_pieces
     from ..files.model_files import read_model
     from ..files.writing import output_folder
+    from ..simulation.solution import reached
 
     described = read_model(model, allow_outside=allow_outside)
     settings = _settings(model, described.simulation, t_end, save_dt)
@@ -82,8 +78,8 @@ def simulate(
             clear_pieces(folder)
         stopped = None
         with stopwatch() as seconds:
-            if in_pieces or resume or _long(settings):
-                solution, health, stopped = _long_run(report, system, settings, folder, goes_on)
+            if in_pieces or resume or is_long(settings):
+                solution, health, stopped = long_run(report, system, settings, folder, goes_on)
             else:
                 solution, health = in_background(lambda: _run(system, settings))
         message = _message(solution)
@@ -92,7 +88,7 @@ def simulate(
         left_out = _write(folder, solution, described, how, force or goes_on)
         if stopped is None:
             clear_pieces(folder)
-    good = int(_reached(solution).sum())
+    good = int(reached(solution).sum())
     report.say(f"{model}: {solution.status} at t = {float(solution.stats['time']):g} s")
     if stopped is None:
         report.say(str(health) if health else "nothing was reached")
@@ -104,7 +100,7 @@ def simulate(
     if left_out:
         report.warn(left_out)
     if stopped is not None:
-        again = shlex.join(_again(model, t_end, save_dt, given, inputs, out, allow_outside))
+        again = shlex.join(words_to_resume(model, t_end, save_dt, given, inputs, out, allow_outside))
         until = float(solution.stats["time"])
         said_of = f"stopped by {signal.Signals(stopped).name} at t = {until:.6g}; what it reached is saved"
         click.echo(f"{said_of}.\nresume: {again}", err=True)
@@ -115,91 +111,6 @@ def simulate(
     code, error = (STOPPED, {"error": message}) if message else (0, {})
     report.end(code, model=model, out=str(folder), outputs=good, **said, **error, seconds=seconds)
     return code
-
-
-def _again(
-    model: str,
-    t_end: float | None,
-    save_dt: float | None,
-    given: tuple[str, ...],
-    inputs: tuple[str, ...],
-    out: str,
-    allow_outside: bool,
-) -> list[str]:
-    """The command that goes on."""
-    words = ["difmbs", "simulate", model, "--resume"]
-    words += ["--t-end", repr(t_end)] if t_end is not None else []
-    words += ["--save-dt", repr(save_dt)] if save_dt is not None else []
-    words += [word for change in given for word in ("--set", change)]
-    words += [word for column in inputs for word in ("--input", column)]
-    words += ["--out", out] if out != "run" else []
-    return words + ["--allow-outside"] * allow_outside
-
-
-def _long(settings: Any) -> bool:
-    """Whether it may take many steps."""
-    if settings.dt is not None:
-        return (settings.t_end - settings.t_start) / settings.dt > _MANY_STEPS
-    return settings.max_steps > _MANY_STEPS
-
-
-def _long_run(report: Report, system: Any, settings: Any, folder: Path, goes_on: bool) -> tuple[Any, Any, int | None]:
-    """The solution, its health, and the signal that stopped it, if one did. After a second signal nothing is written,
-    but what was saved on the way."""
-    import numpy as np
-
-    from ..files.long_simulation import RunFolder, go_on
-    from ..simulation.health import check
-    from ..simulation.moved_starts import warn_if_moved
-    from ..simulation.simulate import run_in_pieces
-
-    ended, stopping = threading.Event(), threading.Event()
-    bar = False if report.as_json or report.quiet else None
-
-    def work() -> Any:
-        try:
-            run = run_in_pieces(system, **settings.arguments())
-            kept = RunFolder(folder, run)
-            if goes_on:
-                kept.restore()
-            go_on(run, kept, progress=bar, stopped=stopping.is_set)
-            return run.solution()
-        finally:
-            ended.set()
-
-    future: Future[Any] = Future()
-
-    def kept_work() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    number = None
-    try:
-        in_background(kept_work)
-    except Interrupted as interrupted:
-        number = interrupted.number
-        stopping.set()
-        in_background(ended.wait)
-    solution = future.result()
-    if number is not None:
-        return solution, None, number
-    warn_if_moved(solution)
-    # Of very many outputs the first and the last would take as long as the simulation.
-    rows = np.flatnonzero(_reached(solution))
-    health = in_background(lambda: check(_thinned(solution, rows))) if len(rows) else None
-    return solution, health, None
-
-
-def _thinned(solution: Any, rows: Any) -> Any:
-    """With as many outputs as its health is judged by."""
-    import numpy as np
-
-    from ..simulation.solution import at_rows
-
-    kept = rows[np.unique(np.linspace(0, len(rows) - 1, min(_MOST_CHECKED, len(rows))).round().astype(int))]
-    return at_rows(solution, kept) if len(kept) < len(solution.t) else solution
 
 
 def _settings(model: str, described: Any, t_end: float | None, save_dt: float | None) -> Any:
@@ -247,10 +158,11 @@ def _run(system: Any, settings: Any) -> tuple[Any, Any]:
     from ..simulation.health import check
     from ..simulation.moved_starts import warn_if_moved
     from ..simulation.simulate import simulate
+    from ..simulation.solution import reached
 
     solution = jax.block_until_ready(simulate(system, throw=False, **settings.arguments()))
     warn_if_moved(solution)
-    return solution, check(solution) if np.any(_reached(solution)) else None
+    return solution, check(solution) if np.any(reached(solution)) else None
 
 
 def _numbers(health: Any) -> dict[str, Any]:
@@ -258,16 +170,10 @@ def _numbers(health: Any) -> dict[str, Any]:
     return {name: getattr(health, name) for name in names} if health else {}
 
 
-def _reached(solution: Any) -> Any:
-    import numpy as np
-
-    return np.all(np.isfinite(np.asarray(solution.q)), axis=-1)
-
-
 def _message(solution: Any) -> str | None:
     """Why it stopped early."""
     from ..core.errors import SimulationError
-    from ..simulation.solution import raise_if_failed
+    from ..simulation.early_stops import raise_if_failed
 
     try:
         raise_if_failed(solution)
@@ -306,15 +212,15 @@ def _columns(solution: Any) -> tuple[dict[str, Any], int]:
     """
     import numpy as np
 
-    from ..simulation.solution import all_outputs
+    from ..simulation.solution import all_outputs, reached
 
-    system, reached = solution.system, _reached(solution)
+    system, good = solution.system, reached(solution)
     sensors = {name: np.asarray(solution[name]) for name in system.structure.readings}
     columns: dict[str, Any] = {}
     for name, values in (sensors or all_outputs(solution)).items():
-        columns |= _numbered(system, name, values[reached])
+        columns |= _numbered(system, name, values[good])
     shown = columns if sensors else dict(itertools.islice(columns.items(), _MOST_COLUMNS))
-    return {"t": np.asarray(solution.t)[reached]} | shown, len(columns)
+    return {"t": np.asarray(solution.t)[good]} | shown, len(columns)
 
 
 def _numbered(system: Any, name: str, values: Any) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..core.errors import FileError
 from ..core.progress_bar import looked_at, progress_bar
+from ..simulation.early_stops import raise_if_failed
 from ..simulation.moved_starts import warn_if_moved
 from ..simulation.pieces import OutputRow, PiecewiseRun
 from ..simulation.simulate import run_in_pieces
-from ..simulation.solution import Solution, raise_if_failed
+from ..simulation.solution import Solution
 from ..system.system import System
 from .checkpoint import read_checkpoint, said, write_checkpoint
 from .fingerprint import fingerprint

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .meshes import Mesh, join, plate, rounded, shape
+from .meshes import Mesh, join, plate, rounded
 from .parts import directed
+from .shape_meshes import shape
 from .viewpoint import Viewpoint
 
 _BAR = 0.55

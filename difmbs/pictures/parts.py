@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-LAYERS = ("ground", "bodies", "connectors", "loads")
+ARROWS = ("loads", "gravity")
+"""Layers that are no part of the mechanism."""
 
 
 class Place(NamedTuple):
@@ -19,9 +20,10 @@ class Place(NamedTuple):
 class Part:
     """One shape of an element, called `name`.
 
-    `mesh`: its key among the meshes; `place` where it is; either `axes` (3, 3), by which a point of its mesh is where
-    it is in the frame of the body, or `to`, the place that it reaches to, or `vector` (n, 3) along which it points, as
-    a part of the longest one; `size`: the radius of the latter two; `active`: whether it ever acts.
+    `layer`: "ground", "bodies", "connectors", "loads" or "gravity"; `mesh`: its key among the meshes; `place` where it
+    is; either `axes` (3, 3), by which a point of its mesh is where it is in the frame of the body, or `to`, the place
+    that it reaches to, or `vector` (n, 3) along which it points, as a part of the longest one; `size`: the radius of
+    the latter two; `active`: whether it ever acts.
     """
 
     name: str

@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Polygon
 
-from .meshes import Mesh, helix, hull, zigzag
+from .meshes import Mesh, hull
 from .palette import rgb_of
-from .parts import Part
+from .parts import ARROWS, Part
 from .scene import Scene
+from .shape_meshes import helix, zigzag
 
 _STRAIGHT = np.array([[0.0, 0, 0], [1, 0, 0]])
 _TURN = np.linspace(0, 2 * np.pi, 41)
@@ -33,7 +34,7 @@ _MARGIN = 0.07
 
 def sketch(axes: Axes, scene: Scene, k: int = 0, *, names: bool = True, loads: bool = True, alpha: float = 1.0) -> None:
     """Draws a scene at time k; `names`: at bodies, connectors and sensors of positions."""
-    parts = [part for part in scene.parts if loads or part.layer != "loads"]
+    parts = [part for part in scene.parts if part.layer not in ARROWS or (loads and part.layer == "loads")]
     placed = [(part, *scene.placed(part, k)) for part in parts]
     basis = np.stack([scene.view.right, scene.view.up, scene.view.front], axis=1)
     layers = []
@@ -61,7 +62,7 @@ def limits(scene: Scene) -> tuple[tuple[float, float], tuple[float, float]]:
     found = []
     every = np.unique(np.linspace(0, len(scene.times) - 1, min(60, len(scene.times))).astype(int))
     for part in scene.parts:
-        if part.layer != "loads":
+        if part.layer not in ARROWS:
             size = np.abs(scene.meshes[part.mesh].points).max() * part.size if part.axes is None else 0.0
             far = scene.meshes[part.mesh].points if part.axes is not None else np.zeros((1, 3))
             for k in every:
@@ -116,7 +117,7 @@ def _names(axes: Axes, scene: Scene, k: int, basis: np.ndarray) -> None:
     """Each where there is room, if there is not too much."""
     placed: dict[str, list[np.ndarray]] = {}
     for part in scene.parts:
-        if part.layer != "ground" and "[" not in part.name:
+        if part.layer not in ("ground", "gravity") and "[" not in part.name:
             ends = [scene.position(part.place, k)] + ([] if part.to is None else [scene.position(part.to, k)])
             if part.axes is not None:
                 A, p = scene.placed(part, k)

@@ -8,39 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from ..analysis.modes import Modes
 from ..core.errors import ParameterError, counted, did_you_mean
 from ..core.parameters import show
 from ..design.design import Design
 from ..dynamics.output_units import of_output, with_unit
-from ..dynamics.outputs import component_index, entry_names, is_single, output_names
-from ..elements.bodies.body import AbstractBody
+from ..dynamics.outputs import entry_names, output_names
 from ..files.writing import replacing
-from ..identification.experiments import Experiment
 from ..identification.fit import Fit
-from ..interop.urdf import LinkShape
 from ..pictures.film import FILMS, film
-from ..pictures.mesh_files import read_mesh
-from ..pictures.meshes import Mesh, plate, shape
 from ..pictures.packing import Run, packed
 from ..pictures.page import whole_page
 from ..pictures.parts import Part, Place
 from ..pictures.scene import Scene, scene_of
-from ..pictures.swings import swing
+from ..pictures.shape_meshes import shape
 from ..simulation.arguments import check_whole
-from ..simulation.solution import Solution
+from ..simulation.solution import Solution, reached
 from ..system.system import System
+from .given_shapes import given_shapes
+from .shown_motions import ShownMotion, motions_of
 
 MOST_FRAMES = 1000
 LARGEST = 6_000_000
 """Bytes of a page."""
-_CYCLE = 60
-"""Frames of one period of a mode."""
-_GHOST = 0.35
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,12 +87,12 @@ def animate(
     """
     path = None if path is None else _checked_path(path)
     frames = check_whole("frames", frames)
-    motions, together, unit = _motions(motion, experiment)
+    motions, together, unit = motions_of(motion, experiment)
     if labels is not None and len(labels) != len(motions):
         raise ParameterError(f"labels: {len(motions)} motions need as many, got {len(labels)}.")
     said = labels if labels is not None else [m.label for m in motions]
-    given = _shapes(shapes, motions[0].solution.system)
-    every = max(len(_reached(m.solution)) for m in motions)
+    given = given_shapes(shapes, motions[0].solution.system)
+    every = max(int(reached(m.solution).sum()) for m in motions)
     if path is not None and path.suffix in FILMS and frames == MOST_FRAMES:
         frames = 100
     while True:
@@ -126,28 +117,9 @@ def animate(
 
 def scene_text(result: Fit | Design, frames: int) -> str:
     """The motions of a fit or a design, for a scene in a page."""
-    motions, together, unit = _motions(result, None)
+    motions, together, unit = motions_of(result, None)
     runs, _ = _runs(motions, [m.label for m in motions], frames, {}, None, (), None)
     return packed(runs, title="", together=together, loop=len(runs) == 1, legend=None, unit=unit)
-
-
-def positions_measured(fit: Fit) -> bool:
-    """Whether the first motion of a fit was measured where it can be shown."""
-    records = [e for e in fit.experiments if isinstance(e, Experiment)]
-    if not records:
-        return False
-    system, outputs = fit.setup.system, [d.output or name for name, d in records[0].channels.items()]
-    return any(of_output(system, output) == "m" and is_single(system, output) for output in outputs)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Motion:
-    """A solution, what it is called, how solid it looks, and points that were measured: (n, 3) by name."""
-
-    solution: Solution
-    label: str = ""
-    alpha: float = 1.0
-    measured: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 def _checked_path(path: Any) -> Path:
@@ -167,86 +139,8 @@ def _lasting(seconds: Any, runs: Sequence[Run]) -> float:
     return float(np.clip(times[-1] - times[0], 2, 10))
 
 
-def _motions(motion: Any, experiment: str | None) -> tuple[list[_Motion], bool, str]:
-    """The motions, whether all of them are shown at once, and the unit of time."""
-    if isinstance(motion, Modes):
-        return _of_modes(motion), False, "periods"
-    if isinstance(motion, Fit):
-        return _of_fit(motion, experiment), True, "s"
-    if isinstance(motion, Design):
-        first, last = motion.motions()
-        return [_Motion(last, "optimum"), _Motion(first, "start", _GHOST)], True, "s"
-    several = list(motion) if isinstance(motion, (list, tuple)) else [motion]
-    if not several or not all(isinstance(x, Solution) for x in several):
-        raise ParameterError(
-            "animate takes a Solution, a list of them, Modes, a Fit or a Design, got "
-            f"{show(next((x for x in several if not isinstance(x, Solution)), motion))}. "
-            "A Result becomes a Solution by result.solution(system)."
-        )
-    for x in several:
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(x)) or np.ndim(x.t) != 1:
-            raise ParameterError("animate takes finished simulations: not batches, and not inside of transformations.")
-    names = [str(i + 1) if len(several) > 1 else "" for i in range(len(several))]
-    return (
-        [_Motion(x, name, 1.0 if i == 0 else _GHOST) for i, (x, name) in enumerate(zip(several, names, strict=True))],
-        True,
-        "s",
-    )
-
-
-def _of_modes(found: Modes) -> list[_Motion]:
-    """One period of each."""
-    shapes, system, q = np.asarray(found.shapes), found.system, found.q
-    if shapes.ndim != 2:
-        raise ParameterError("animate takes the modes of one system, not of a batch.")
-    phases, motions = np.linspace(0, 1, _CYCLE + 1), []
-    frequencies, ratios = np.asarray(found.frequencies), np.asarray(found.damping_ratios)
-    for i, x in enumerate(shapes):
-        if np.all(np.isfinite(x)):
-            v = jnp.zeros((len(phases), x.size))
-            solution = Solution(system, jnp.asarray(phases), swing(system, q, x, phases), v, jnp.zeros((), int), {})
-            damped = f", damping ratio {ratios[i]:.3g}" if ratios[i] else ""
-            motions.append(_Motion(solution, f"mode {i}: {frequencies[i]:.4g} Hz{damped}"))
-    return motions
-
-
-def _of_fit(fit: Fit, experiment: str | None) -> list[_Motion]:
-    """The fitted motion, with what was measured of positions."""
-    known = [e.name for e in fit.experiments if isinstance(e, Experiment)]
-    if not known:
-        raise ParameterError("none of the experiments of this fit is a motion.")
-    if experiment is not None and experiment not in known:
-        raise ParameterError(f"there is no motion {show(experiment)}. {did_you_mean(experiment, known)}")
-    name = known[0] if experiment is None else experiment
-    solution = fit.motion(name)
-    record = next(e for e in fit.experiments if e.name == name)
-    points: dict[str, np.ndarray] = {}
-    for channel, described in record.channels.items():
-        output, component = described.output or channel, described.component
-        base, _, letter = output.rpartition(".")
-        if letter in ("x", "y", "z") and base in solution.names:
-            output, component = base, component_index(base, (3,), letter)
-        if of_output(solution.system, output) != "m" or not is_single(solution.system, output):
-            continue
-        fitted = np.asarray(solution[output])
-        if fitted.shape[1:] != (3,) or not (
-            output in solution.system.structure.readings or output.endswith(".position")
-        ):
-            continue
-        place = points.setdefault(output, fitted.copy())
-        place[:, slice(None) if component is None else component] = record.data[channel]
-    kept = {name: np.where(np.all(np.isfinite(x), axis=1)[:, None], x, np.nan) for name, x in points.items()}
-    return [_Motion(solution, "fitted" if kept else "", measured=kept)]
-
-
-def _reached(solution: Solution) -> np.ndarray:
-    """The outputs that were."""
-    states = np.concatenate([np.asarray(solution.q), np.asarray(solution.v)], axis=1)
-    return np.flatnonzero(np.all(np.isfinite(states), axis=1))
-
-
 def _runs(
-    motions: Sequence[_Motion],
+    motions: Sequence[ShownMotion],
     labels: Sequence[str],
     frames: int,
     shapes: Mapping[str, Any],
@@ -255,9 +149,9 @@ def _runs(
     trails: Sequence[str] | None,
 ) -> tuple[list[Run], Any]:
     colored = _colored(motions[0].solution, color_by)
-    made: list[tuple[_Motion, Scene, dict[int, np.ndarray]]] = []
+    made: list[tuple[ShownMotion, Scene, dict[int, np.ndarray]]] = []
     for m in motions:
-        rows = _reached(m.solution)
+        rows = np.flatnonzero(reached(m.solution))
         if not len(rows):
             raise ParameterError("there is nothing to show: no output was reached.")
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(frames, len(rows))).round().astype(int))]
@@ -365,62 +259,3 @@ def _held(x: np.ndarray) -> np.ndarray:
     if not len(good):
         return np.zeros_like(x)
     return x[good[np.clip(np.searchsorted(good, np.arange(len(x)), side="right") - 1, 0, None)]]
-
-
-def _shapes(given: Any, system: System) -> dict[str, list[tuple[Mesh, np.ndarray, np.ndarray]]]:
-    """Meshes with axes and places in the frames of bodies, by name of body."""
-    bodies = [name for name, element in system.structure.elements.items() if element.kind == "bodies"]
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        found: dict[str, list[Any]] = {}
-        for item in given:
-            if not isinstance(item, LinkShape):
-                raise ParameterError(f"shapes must be given by name of body, or by urdf_shapes, got {show(item)}.")
-            found.setdefault(item.body, []).append(_of_link(item))
-        given = found
-    for name in given:
-        if name not in bodies:
-            raise ParameterError(f"shapes: there is no body {show(name)}. {did_you_mean(name, bodies)}")
-    return {
-        name: list(x)
-        if isinstance(x, list) and x and isinstance(x[0], tuple) and isinstance(x[0][0], Mesh)
-        else [_shape(name, x)]
-        for name, x in given.items()
-    }
-
-
-def _shape(name: str, given: Any) -> tuple[Mesh, np.ndarray, np.ndarray]:
-    none = np.zeros(3)
-    if isinstance(given, (str, os.PathLike)):
-        return read_mesh(given), np.eye(3), none
-    if isinstance(given, AbstractBody):
-        (symbol,) = given.symbols()
-        if symbol.size is not None:
-            center = none if symbol.center is None else np.asarray(symbol.center, float)
-            return shape(symbol.shape), np.diag(np.broadcast_to(np.asarray(symbol.size, float), 3)), center
-    try:
-        outline = np.asarray(given, float)
-    except (TypeError, ValueError):
-        outline = np.zeros(0)
-    if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < 3 or not np.all(np.isfinite(outline)):
-        raise ParameterError(
-            f"shapes: '{name}' takes the path of an .stl or .obj file, an outline of three or more points (x, y), or a "
-            f"Box, Cylinder or Sphere, got {show(given)}."
-        )
-    return plate(outline, 0.08 * float(np.ptp(outline, axis=0).max())), np.eye(3), none
-
-
-def _of_link(item: LinkShape) -> tuple[Mesh, np.ndarray, np.ndarray]:
-    turn = Rotation.from_rotvec(np.asarray(item.rotation)).as_matrix()
-    at = np.asarray(item.position, float)
-    if item.kind == "mesh":
-        return read_mesh(str(item.file)), turn @ np.diag(item.size or (1.0, 1.0, 1.0)), at
-    if item.kind == "cylinder":
-        radius, length = item.size
-        # Along z, where the shape is along x.
-        along = np.array([[0, 0, radius], [0, radius, 0], [length, 0, 0.0]])
-        along[:, 2] *= -1
-        return shape("cylinder"), turn @ along, at
-    sizes = item.size if item.kind == "box" else (item.size[0],) * 3
-    return shape(item.kind), turn @ np.diag(sizes), at

@@ -12,7 +12,8 @@ from ..pictures.state_sketch import draw_initial
 from ..plots.inline_svg import Drawing
 from ..plots.style import new_figure, style
 from ..system.system import System
-from .animation import positions_measured, scene_text
+from .animation import scene_text
+from .shown_motions import positions_measured
 
 _FRAMES = 250
 

@@ -33,10 +33,11 @@ from .arguments import (
     warn_of_single_precision,
     with_numbers,
 )
+from .early_stops import raise_if_failed
 from .fixed_steps import FixedSteps
 from .moved_starts import warn_if_moved
 from .pieces import PiecewiseRun
-from .solution import Solution, raise_if_failed
+from .solution import Solution
 from .trajectory import solve_trajectory
 
 

@@ -12,7 +12,7 @@ import difmbs as mbs
 from difmbs.elements.bodies.body import AbstractBody
 from difmbs.elements.connectors.connector import AbstractConnector
 from difmbs.elements.symbols import STILL, STRETCHED
-from difmbs.pictures import meshes
+from difmbs.pictures import meshes, shape_meshes
 from difmbs.pictures.mesh_files import read_mesh
 from difmbs.pictures.packing import Run, packed
 from difmbs.pictures.scene import scene_of
@@ -34,7 +34,7 @@ def test_every_shape_is_closed_and_faces_outwards():
     for name in (*STRETCHED, *STILL, "ground"):
         if name == "link":
             continue
-        mesh = meshes.shape(name)
+        mesh = shape_meshes.shape(name)
         corners = mesh.points[mesh.triangles]
         assert np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) > 0
         np.testing.assert_allclose(np.linalg.norm(mesh.normals, axis=1), 1)
@@ -81,6 +81,9 @@ def test_arrows_point_along_the_loads(arm):
     _, scene = arm
     load = next(p for p in scene.parts if p.name == "weight")
     A, _ = scene.placed(load, 3)
+    np.testing.assert_allclose(A[:, 0] / np.linalg.norm(A[:, 0]), [0, 0, -1], atol=1e-12)
+    down = next(p for p in scene.parts if p.layer == "gravity")
+    A, _ = scene.placed(down, 0)
     np.testing.assert_allclose(A[:, 0] / np.linalg.norm(A[:, 0]), [0, 0, -1], atol=1e-12)
 
 
@@ -131,7 +134,7 @@ def test_own_elements_and_all_others_are_drawn():
     q, v = system.initial_state()
     scene = scene_of(system, np.zeros(1), np.asarray(q)[None], np.asarray(v)[None])
     elements = system.structure.elements.items()
-    drawn = {part.name.partition("[")[0] for part in scene.parts}
+    drawn = {part.name.partition("[")[0] for part in scene.parts if part.layer != "gravity"}
     shown = {n for n, e in elements if e.kind in ("bodies", "forces", "fields", "constraints") and n != "ground"}
     still = {n for n in shown if n not in drawn}
     # Arrows of loads that are zero at this time have no length.
