@@ -21,7 +21,7 @@ def note_line() -> Any:
     """Of tqdm: a line whose text `set_description_str` replaces."""
     from tqdm import tqdm
 
-    return tqdm(bar_format="{desc} [{elapsed}]", file=sys.stderr)
+    return tqdm(bar_format="{desc}", file=sys.stderr, leave=False)
 
 
 def progress_bar(total: float, unit: str, begun: float = 0.0) -> Any:

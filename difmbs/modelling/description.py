@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.errors import ModelError, ParameterError, did_you_mean
 from ..core.parameters import Spec, flatten, show, specs_of
+from ..core.reprs import limited
 from ..dynamics.outputs import variables
 from ..elements.bodies.body import AbstractBody
 from ..elements.connectors.connector import AbstractField
@@ -31,7 +32,7 @@ Row = tuple[str, str, str]
 class Description:
     """`elements`: name, kind and markers; `parameters`: name, value and unit; `outputs`: the names to ask for.
 
-    Printed it is all of this, or the beginning of what is long.
+    Printed it is all of this, or the beginning of what is long; in a shell 30 lines.
     """
 
     elements: tuple[Row, ...]
@@ -39,6 +40,16 @@ class Description:
     outputs: tuple[str, ...]
 
     def __repr__(self) -> str:
+        return limited(str(self))
+
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output
+
+        parameters = cell_output("Parameters", self.parameters, ("name", "value", "unit"))
+        outputs = cell_output("Outputs", [(name,) for name in self.outputs])
+        return cell_output("Elements", self.elements, ("name", "kind", "markers")) + parameters + outputs
+
+    def __str__(self) -> str:
         names = [name for name, *_ in self.elements]
         of = {name: name.partition(".")[0] for name in self.outputs if name not in names}
         rows = [(f"{name}.", ", ".join(o.partition(".")[2] for o in of if of[o] == name)) for name in names]

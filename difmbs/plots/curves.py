@@ -7,8 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ..core.errors import ParameterError
-from .style import DATA, LEGEND, SERIES, axes_or_new, label, line, logarithmic, style
+from .style import DATA, LEGEND, SERIES, axes_or_new, chosen, dots, label, line, logarithmic, style
 
+_MOST_POINTS = 3000
 _MOST_LINES, _MOST_NAMES = 60, 9
 """Of a batch, and of components; and those with a name in the legend."""
 
@@ -87,7 +88,8 @@ def measured_points(axes: Axes, t: np.ndarray, values: np.ndarray, noise: Any, n
     with style():
         many = len(t) > 400
         if noise is None or many:
-            axes.plot(t, values, ".", color=DATA, ms=2.2 if many else 3.5, label=label(name), zorder=1)
+            at = chosen(values, _MOST_POINTS)
+            dots(axes, t[at], values[at], DATA, 2.2 if many else 3.5, label(name))
         else:
             spread = np.broadcast_to(np.asarray(noise, float), values.shape)
             bars: Any = dict(elinewidth=0.6, capsize=1.2, ms=3.5, zorder=1)

@@ -45,6 +45,11 @@ class Console:
         self._last = -1e9
 
     @property
+    def replaces(self) -> bool:
+        """Whether each line takes the place of the one before."""
+        return self._bar is not None
+
+    @property
     def due(self) -> bool:
         """Whether it is time for another line of many."""
         return self._write is not None and time.monotonic() - self._last >= self._pause
@@ -52,6 +57,12 @@ class Console:
     def say(self, text: str) -> None:
         if self._write is not None:
             self._write(text)
+
+    def close(self) -> None:
+        """No line of a notebook is replaced any more."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
     def show(self, text: str) -> None:
         """One of many lines."""
@@ -71,8 +82,10 @@ class Lines:
         self._widths = [max(12, len(name)) for name in names[:_SHOWN]]
         self._begun, self._watch = False, watch
         self._skipped: Iteration | None = None
+        self._last: Iteration | None = None
 
     def show(self, line: Iteration) -> None:
+        self._last = line
         if self._watch is not None:
             self._watch(line)
         if self._console.due:
@@ -85,6 +98,11 @@ class Lines:
         self._console.say(text)
 
     def end(self, status: str) -> None:
+        last = self._skipped or self._last
+        if self._console.replaces and last is not None:
+            # The line that is not replaced any more.
+            self._console.close()
+            self._skipped = last
         if self._skipped is not None:
             self._print(self._skipped)
         if self._begun:
