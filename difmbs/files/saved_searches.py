@@ -8,32 +8,20 @@ import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
 from ..core.markup import tag
-from ..core.parameters import nest
+from ..core.parameters import nest, show
 from ..core.reprs import limited
 
 FIT, DESIGN = "fit", "design"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class SavedFit:
-    """A fit as `save_result` kept it. Prints as the fit did.
-
-    `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance` in the order of the names;
-    `status`, `chi2`, `degrees_of_freedom`, `noise` by channel and `verdict` as in `Fit`; `params`: the values as
-    parameters of the model, for `simulate(params=...)` and `model.with_params`; `text`: what it prints; `fingerprint`
-    of the system that was fitted.
-    """
+class AbstractSavedSearch:
+    """What fits and designs have in common."""
 
     names: tuple[str, ...]
     values: Mapping[str, float]
     start: Mapping[str, float]
-    standard_errors: Mapping[str, float]
-    covariance: np.ndarray
     status: str
-    chi2: float
-    degrees_of_freedom: int
-    noise: Mapping[str, float]
-    verdict: str
     params: Mapping[str, Any]
     text: str
     fingerprint: str
@@ -48,39 +36,40 @@ class SavedFit:
         return str(tag("pre", self.text))
 
     def __getitem__(self, name: str) -> float:
-        return _of(self.values, name)
+        if name not in self.values:
+            raise ParameterError(f"there is no unknown {show(name)}. {did_you_mean(name, list(self.values))}")
+        return self.values[name]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class SavedDesign:
-    """A design as `save_result` kept it. Prints as the design did.
+class SavedFit(AbstractSavedSearch):
+    """A fit as `save_result` kept it. Prints as the fit did; `saved["spring.stiffness"]` is a value.
+
+    `names` of the unknowns; `values`, `start` and `standard_errors` by name; `covariance` in the order of the names;
+    `status`, `chi2`, `degrees_of_freedom`, `noise` by channel and `verdict` as in `Fit`; `params`: the values as
+    parameters of the model, for `simulate(params=...)` and `model.with_params`; `text`: what it prints; `fingerprint`
+    of the fitted system.
+    """
+
+    standard_errors: Mapping[str, float]
+    covariance: np.ndarray
+    chi2: float
+    degrees_of_freedom: int
+    noise: Mapping[str, float]
+    verdict: str
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class SavedDesign(AbstractSavedSearch):
+    """A design as `save_result` kept it. Prints as the design did; `saved["rod.length"]` is a value.
 
     `names` of the unknowns; `values` and `start` by name; `objectives` by name, and `limits`, `met`: the limited
     quantities, and whether each limit is met; `status`; `params`, `text` and `fingerprint` as in `SavedFit`.
     """
 
-    names: tuple[str, ...]
-    values: Mapping[str, float]
-    start: Mapping[str, float]
     objectives: Mapping[str, float]
     limits: tuple[float, ...]
     met: tuple[bool, ...]
-    status: str
-    params: Mapping[str, Any]
-    text: str
-    fingerprint: str
-
-    def __repr__(self) -> str:
-        return limited(self.text)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return str(tag("pre", self.text))
-
-    def __getitem__(self, name: str) -> float:
-        return _of(self.values, name)
 
 
 def to_arrays(saved: SavedFit | SavedDesign) -> dict[str, Any]:
@@ -120,9 +109,3 @@ def _flat(params: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, 
         path = (*before, str(key))
         found |= _flat(value, path) if isinstance(value, Mapping) else {".".join(path): value}
     return found
-
-
-def _of(values: Mapping[str, float], name: str) -> float:
-    if name not in values:
-        raise ParameterError(f"there is no unknown '{name}'. {did_you_mean(name, list(values))}")
-    return values[name]

@@ -36,36 +36,28 @@ def _write(saved: SavedFit | SavedDesign, path: str | os.PathLike[str], force: b
 
 def _of_fit(fit: Fit) -> SavedFit:
     return SavedFit(
-        names=fit.names,
-        values=fit.values,
-        start=fit.start,
+        **_common(fit),
         standard_errors=fit.standard_errors,
         covariance=np.asarray(fit.covariance),
-        status=fit.status,
         chi2=fit.chi2,
         degrees_of_freedom=int(fit.degrees_of_freedom),
         noise=fit.noise,
         verdict=fit.verdict.level,
-        params=_plain(fit.params),
-        text=str(fit),
-        fingerprint=fingerprint(fit.system),
     )
 
 
 def _of_design(design: Design) -> SavedDesign:
-    return SavedDesign(
-        names=design.names,
-        values=design.values,
-        start=design.start,
-        objectives=design.objectives,
-        limits=tuple(map(float, design.limits)),
-        met=tuple(map(bool, design.met)),
-        status=design.status,
-        params=_plain(design.params),
-        text=str(design),
-        fingerprint=fingerprint(design.system),
+    limits, met = tuple(map(float, design.limits)), tuple(map(bool, design.met))
+    return SavedDesign(**_common(design), objectives=design.objectives, limits=limits, met=met)
+
+
+def _common(result: Fit | Design) -> dict[str, Any]:
+    return dict(
+        names=result.names,
+        values=result.values,
+        start=result.start,
+        status=result.status,
+        params=jax.tree.map(np.asarray, result.params),
+        text=str(result),
+        fingerprint=fingerprint(result.system),
     )
-
-
-def _plain(params: Any) -> Any:
-    return jax.tree.map(np.asarray, params)
