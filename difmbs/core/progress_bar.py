@@ -28,5 +28,6 @@ def progress_bar(total: float, unit: str, begun: float = 0.0) -> Any:
     """Of tqdm: with `update(more)`, `set_postfix_str(text)` and `close()`."""
     from tqdm import tqdm
 
-    form = "{percentage:3.0f} % |{bar:24}| {n:.4g}/{total:.4g} " + unit + " [{elapsed}<{remaining}{postfix}]"
-    return tqdm(total=total, initial=begun, bar_format=form, leave=True, file=sys.stderr, mininterval=0.2)
+    said = "{n:.4g}/{total:.4g} " + unit + ", {rate_noinv_fmt}, {elapsed} gone, {remaining} left{postfix}"
+    form = "{percentage:3.0f} % |{bar:24}| " + said
+    return tqdm(total=total, initial=begun, bar_format=form, unit=f" {unit}", file=sys.stderr, mininterval=0.2)
