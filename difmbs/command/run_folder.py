@@ -15,6 +15,8 @@ def read_results(run: str) -> Any:
     from ..files.results import Result, load_result
 
     path = Path(run)
+    if path.is_dir() and not (path / RESULT).exists():
+        _ask_for_view(path)
     result = load_result(path / RESULT if path.is_dir() else path)
     if not isinstance(result, Result):
         raise FileError(f"{path} holds a fit or a design, not a simulation.")
@@ -32,6 +34,10 @@ def motion_of(run: str, *, model: str | None = None, allow_outside: bool = False
             f"there is no folder '{run}'. Pass one that difmbs simulate, identify or optimize wrote."
         )
     if not (folder / RESULT).exists() and (folder / PARAMETERS).exists():
+        if model is not None:
+            raise click.UsageError(
+                "--model is for simulations; fits and designs say in parameters.toml what they are of."
+            )
         return stored(folder, allow_outside=allow_outside)
     result = read_results(run)
     try:
@@ -40,6 +46,16 @@ def motion_of(run: str, *, model: str | None = None, allow_outside: bool = False
     except (OSError, ValueError, KeyError, TypeError):
         raise FileError(f"{folder / MANIFEST} is missing or damaged: it says which model was simulated.") from None
     return result.solution(_system(_found(file, model, folder), changes, inputs, allow_outside))
+
+
+def _ask_for_view(folder: Path) -> None:
+    """Says what a folder without results of a simulation is."""
+    from ..core.errors import FileError
+    from ..task_files.task_folder import PARAMETERS
+
+    if (folder / PARAMETERS).exists():
+        raise FileError(f"{folder} is the folder of a fit or a design: see difmbs report and difmbs view.")
+    raise FileError(f"{folder} holds no results of a simulation: there is no {RESULT} in it.")
 
 
 def _found(file: str, given: str | None, folder: Path) -> str:

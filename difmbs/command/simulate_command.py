@@ -71,6 +71,8 @@ def simulate(
     if remark:
         report.say(remark)
     goes_on = resume and RunFolder.begun(out)
+    if resume and not goes_on and not force and (Path(out) / "manifest.json").exists():
+        raise click.UsageError(f"there is nothing in {out} to go on from: it is finished. --force begins again.")
     with output_folder(out, force=force or goes_on) as folder:
         if resume and not goes_on:
             report.say(f"there is nothing in {out} to go on from: it starts from the beginning")

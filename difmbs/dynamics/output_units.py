@@ -5,6 +5,7 @@ from typing import Any
 from ..elements.connectors.connector import USUAL_UNITS
 from ..elements.sensors import BODY_OUTPUTS, Output
 from ..system.system import System
+from .outputs import instance_of
 
 _OF_VIBRATIONS = {"frequency": "Hz"}
 _COMPONENTS = (".x", ".y", ".z")
@@ -14,7 +15,7 @@ def of_output(system: System, name: str) -> str:
     """Unit of a sensor or of an output variable such as "mass.position"."""
     if name in _OF_VIBRATIONS:
         return _OF_VIBRATIONS[name]
-    structure = system.structure
+    structure, name = system.structure, _without_index(name)
     if name not in structure.readings and name.endswith(_COMPONENTS):
         return of_output(system, name[:-2])
     if name in structure.readings:
@@ -32,6 +33,14 @@ def of_output(system: System, name: str) -> str:
         return ""
     group = getattr(structure, kind)[structure.elements[element].parts[0].group]
     return shown({**USUAL_UNITS, **group.stack.structure["element"].units}.get(variable, ""))
+
+
+def _without_index(name: str) -> str:
+    """Of "beads.position[3].x" what is common to all of them."""
+    vector, _, component = name.rpartition(".")
+    if f".{component}" in _COMPONENTS and instance_of(vector)[1] is not None:
+        return f"{instance_of(vector)[0]}.{component}"
+    return instance_of(name)[0]
 
 
 def with_unit(name: str, unit: str) -> str:

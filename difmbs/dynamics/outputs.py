@@ -1,6 +1,7 @@
 """Named outputs at one instant: sensors, and the documented output variables of every element."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from ..system.system import System
 from .accelerations import accelerations
 
 COMPONENTS = ("x", "y", "z")
+_INSTANCE = re.compile(r"([^\[\]]+)\[(\d+)\]")
 
 
 class Outputs(Mapping[str, Any]):
@@ -47,10 +49,15 @@ class Outputs(Mapping[str, Any]):
         readings = self.system.structure.readings
         if name in readings:
             return self._reading(readings[name])
+        many, row = instance_of(name)
+        if row is not None:
+            return self._instance(many, row)
         vector, _, component = str(name).rpartition(".")
-        if component in COMPONENTS and (vector in readings or "." in vector):
+        if component in COMPONENTS and (instance_of(vector)[0] in readings or "." in vector):
             return self._component(vector, component)
         element, _, variable = str(name).partition(".")
+        if element in readings and variable:
+            raise ParameterError(f"'{element}' is a sensor; it has no '{variable}'. Components are .x, .y and .z.")
         if element not in self.system.structure.elements or element == "ground":
             raise ParameterError(f"there is no sensor or element '{element}'. {did_you_mean(element, self._names())}")
         return self._variable(element, variable)
@@ -65,6 +72,14 @@ class Outputs(Mapping[str, Any]):
         if self._accelerations is None:
             self._accelerations = accelerations(self.system, self.t, self.q, self.v)
         return self._accelerations
+
+    def _instance(self, name: str, row: int) -> Values:
+        values = self[name]
+        if is_single(self.system, name):
+            raise ParameterError(f"'{name}' is one, it has no [{row}].")
+        if row >= values.shape[0]:
+            raise ParameterError(f"'{name}' has instances 0 to {values.shape[0] - 1}, got [{row}].")
+        return values[row]
 
     def _component(self, name: str, component: str) -> Values:
         value = self[name]
@@ -199,9 +214,17 @@ def multiplier_outputs(system: System) -> dict[str, str]:
     return found
 
 
+def instance_of(name: Any) -> tuple[str, int | None]:
+    """An output and the number of one of its instances, of "beads.position[3]"; else the name and None."""
+    found = _INSTANCE.fullmatch(str(name))
+    return (found[1], int(found[2])) if found else (str(name), None)
+
+
 def is_single(system: System, name: str) -> bool:
     """Whether an output has no axis of instances."""
     readings = system.structure.readings
+    if instance_of(name)[1] is not None or instance_of(name.rpartition(".")[0])[1] is not None:
+        return True
     vector, _, component = name.rpartition(".")
     if name not in readings and vector in readings and component in COMPONENTS:
         return is_single(system, vector)
@@ -236,6 +259,14 @@ def component_index(name: str, shape: tuple[int, ...], component: str) -> int:
     if i >= shape[0]:
         raise ParameterError(f"'{name}' has components x and y, not {component}.")
     return i
+
+
+def check_names(function: str, names: Iterable[Any]) -> tuple[str, ...]:
+    """Names of outputs as text; refused if they are none."""
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(f"{function} takes names such as 'tip' or 'spring.force', got {show(name)}.")
+    return tuple(map(str, names))
 
 
 def component_of(name: str, values: Any, component: Any, axis: int = 1) -> Any:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,15 +18,15 @@ from ..core.progress_bar import looked_at, progress_bar
 from ..simulation.early_stops import raise_if_failed
 from ..simulation.moved_starts import warn_if_moved
 from ..simulation.pieces import OutputRow, PiecewiseRun
-from ..simulation.simulate import run_in_pieces
+from ..simulation.simulate import piecewise_run
 from ..simulation.solution import Solution
 from ..system.system import System
 from .checkpoint import read_checkpoint, said, write_checkpoint
 from .fingerprint import fingerprint
-from .writing import replacing
+from .writing import output_folder, replacing
 
 STATE = "pieces.npz"
-_ROWS = "rows-{:06d}.npz"
+_ROWS, _OF_ROWS = "rows-{:06d}.npz", re.compile(r"rows-\d{6,}\.npz")
 _SHARE = 25
 """Saving takes at most this part of the time."""
 _PAUSE = 1.0
@@ -83,7 +84,8 @@ class RunFolder:
 
 def clear_pieces(path: str | os.PathLike[str]) -> None:
     """Removes what a run in pieces has left in a folder; the state first, so that nothing goes on from half of it."""
-    for entry in [Path(path) / STATE, *sorted(Path(path).glob("rows-*.npz"))]:
+    rows = [entry for entry in sorted(Path(path).glob("rows-*.npz")) if _OF_ROWS.fullmatch(entry.name)]
+    for entry in [Path(path) / STATE, *rows]:
         entry.unlink(missing_ok=True)
 
 
@@ -94,29 +96,32 @@ def simulate_in_pieces(
     resume: bool = False,
     progress: bool | None = None,
     throw: bool = True,
+    force: bool = False,
     **arguments: Any,
 ) -> Solution:
     """As `simulate`, for long runs: compiled in pieces, with a bar, and written to a folder while it runs.
 
-    **Arguments:** `folder`: where it is saved every few seconds, None: nowhere; `resume`: go on from what is there, if
-    there is something; `progress`: show simulated time, rate and time left, None: on terminals and in notebooks;
-    `throw`, and all other `arguments`: those of `simulate`, but `adjoint`.
+    **Arguments:** `folder`: where it is saved every few seconds, which must be empty, None: nowhere; `resume`: go on
+    from what is there, if there is something; `force`: whatever is there, begin from the beginning; `progress`: show
+    simulated time, rate and time left, None: on terminals and in notebooks; `throw`, and all other `arguments`: those
+    of `simulate`, but `adjoint`.
 
     Ctrl-C stops it after the present piece, at most a second or two, with all of it saved. The result is the same in
     every bit as that of a run that was never stopped. It cannot be differentiated.
     """
-    run = run_in_pieces(system, **arguments)
-    kept = None
-    if folder is not None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        kept = RunFolder(folder, run)
-        if resume and RunFolder.begun(folder):
-            kept.restore()
-        else:
+    run = piecewise_run("simulate_in_pieces", system, arguments)
+    if folder is None:
+        go_on(run, None, progress=progress)
+    else:
+        goes_on = resume and RunFolder.begun(folder)
+        with output_folder(folder, force=force or goes_on):
+            kept = RunFolder(folder, run)
+            if goes_on:
+                kept.restore()
+            else:
+                kept.clear()
+            go_on(run, kept, progress=progress)
             kept.clear()
-    go_on(run, kept, progress=progress)
-    if kept is not None:
-        kept.clear()
     solution = run.solution()
     if throw:
         raise_if_failed(solution)

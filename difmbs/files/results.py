@@ -80,7 +80,7 @@ class Result:
         from ..plots.notebook import cell_output, picture_of
 
         rows = [("status", self.status), ("times", times(self.t)), ("outputs", listed(self.outputs, 20))]
-        shown = list(self.outputs)[:3]
+        shown = self.usual[:3]
         return cell_output("Result", rows, picture=picture_of(lambda axes: self.plot(*shown, ax=axes)))
 
     def plot(self, *names: str, ax: Any = None, label: str | None = None, **options: Any) -> Any:
@@ -88,13 +88,20 @@ class Result:
         from ..plots.curves import panels
 
         columns: dict[str, dict[str, np.ndarray]] = {}
-        for name in names or list(self.outputs)[:_SHOWN]:
+        if not self.outputs:
+            raise FileError("the result has no outputs.")
+        for name in names or self.usual:
             columns.setdefault(self.unit(name), {}).update(self.entries(name))
         return panels(self.t, columns, ax, label, **options)
 
     def to_pandas(self, *names: str) -> Any:
         """As `Solution.to_pandas`."""
         return data_frame(self.t, {n: x for name in names or self.outputs for n, x in self.entries(name).items()})
+
+    @property
+    def usual(self) -> list[str]:
+        """What one would ask for first: the sensors, else what is first."""
+        return [name for name in self.outputs if "." not in name][:_SHOWN] or list(self.outputs)[:_SHOWN]
 
     def unit(self, name: str) -> str:
         """Of an output or a component of it; "" where it is not known."""
@@ -128,7 +135,7 @@ def result_of(solution: Solution) -> Result:
         raise FileError(f"save_result takes a Solution, as simulate returns it, got {show(solution)}.", output=True)
     if any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(solution)):
         raise FileError("the solution is traced by JAX. Save solutions outside of transformations.", output=True)
-    system, structure = solution.system, solution.system.structure
+    system, structure = solution.one_system, solution.system.structure
     kinds = {name: element.kind for name, element in structure.elements.items() if name != "ground"}
     bodies = [name for name, kind in kinds.items() if kind == "bodies"]
     constraints = {name for name, kind in kinds.items() if kind == "constraints"}
@@ -142,7 +149,7 @@ def result_of(solution: Solution) -> Result:
     happened = solution.events if structure.events else {}
     t, q, v, stats, events = jax.tree.map(np.asarray, (solution.t, solution.q, solution.v, solution.stats, happened))
     return Result(
-        *(t, q, v, solution.status, stats, events, outputs, fingerprint(system)),
+        *(t, q, v, solution.status, stats, events, outputs, fingerprint(solution.system)),
         coordinates={name: system.coordinates(name) for name in bodies},
         velocities={name: system.velocities(name) for name in bodies},
         many=frozenset(name for name in outputs if not is_single(system, name)),
@@ -190,6 +197,7 @@ def _result(arrays: dict[str, np.ndarray]) -> Result | SavedFit | SavedDesign:
         if colon:
             parts[part][name] = array
     status = arrays["status"]
+    _check_arrays(arrays, parts["outputs"])
     units = {name: str(unit) for name, unit in parts.pop("units").items()}
     return Result(
         arrays["t"],
@@ -202,6 +210,20 @@ def _result(arrays: dict[str, np.ndarray]) -> Result | SavedFit | SavedDesign:
         on=arrays.get("on"),
         **parts,
     )
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
+    t = arrays["t"]
+    for name in ("t", "q", "v"):
+        x = arrays[name]
+        if x.dtype.kind != "f" or x.shape[: t.ndim] != t.shape or x.ndim != t.ndim + (name != "t"):
+            raise ValueError(f"'{name}' has another shape than it should")
+    for name, x in outputs.items():
+        if x.shape[: t.ndim] != t.shape:
+            raise ValueError(f"'outputs:{name}' has another number of times")
+    unknown = set(np.ravel(arrays["status"]).tolist()) - {status.name for status in Status}
+    if unknown:
+        raise ValueError(f"there is no status '{min(map(str, unknown))}'")
 
 
 def _arrays(file: BinaryIO) -> dict[str, np.ndarray]:

@@ -87,7 +87,12 @@ def to_arrays(saved: SavedFit | SavedDesign) -> dict[str, Any]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> SavedFit | SavedDesign:
-    kind = SavedFit if str(arrays["kind"]) == FIT else SavedDesign
+    kinds = {FIT: SavedFit, DESIGN: SavedDesign}
+    kind = kinds[str(arrays["kind"])]
+    expected = {"kind", "schema", *(field.name for field in dataclasses.fields(kind))}
+    alien = {key.partition(":")[0] for key in arrays} - expected
+    if alien:
+        raise ValueError(f"a {arrays['kind']} has no '{min(alien)}'")
     found: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         if field.name in arrays:
@@ -100,7 +105,10 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> SavedFit | SavedDesign:
             found[field.name] = nest({tuple(key.split(".")): x for key, x in entries.items()})
         else:
             found[field.name] = {key: x.item() for key, x in entries.items()}
-    return kind(**found)
+    saved = kind(**found)
+    if not isinstance(saved.text, str) or set(saved.names) != set(saved.values) or set(saved.names) != set(saved.start):
+        raise ValueError("names, values and text do not belong together")
+    return saved
 
 
 def _flat(params: Mapping[str, Any], before: tuple[str, ...] = ()) -> dict[str, Any]:

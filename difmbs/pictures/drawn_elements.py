@@ -4,7 +4,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..elements.sensors import Position
@@ -12,6 +14,7 @@ from ..elements.symbols import Symbol
 from ..system.system import System
 from .parts import Place
 
+GROUND = "ground"
 FrameNumbers = Mapping[tuple[int, int], tuple[str, int]]
 """By group and row of a body, its name and the number of its frame."""
 
@@ -31,16 +34,22 @@ def drawn_elements(system: System, frames: FrameNumbers) -> Iterator[DrawnElemen
     """All that has a picture, with plain numbers."""
     structure = system.structure
     for kind in ("bodies", "forces", "fields", "constraints"):
-        groups = [(g, jax.tree.map(np.asarray, g.stack.instances(leaves))) for g, leaves in system.with_leaves(kind)]
+        groups = [(g, _numbers(g.stack.instances(leaves))) for g, leaves in system.with_leaves(kind)]
         for name, element in structure.elements.items():
             if element.kind != kind or name == "ground":
                 continue
             for part in element.parts:
                 group, tree = groups[part.group]
+                sides = [
+                    _places(system, tree, i, group.slots, frames)
+                    for i in range(len(group.slots) if kind not in ("bodies", "fields") else 0)
+                ]
                 if kind == "fields":
                     # One law with all places.
                     law = _instance(tree, 0)
-                    places = tuple(p for i, s in enumerate(group.slots) for p in _places(law, i, s, frames))
+                    places = tuple(
+                        p for i in range(len(group.slots)) for p in _places(system, law, i, group.slots, frames)
+                    )
                     yield DrawnElement(name, kind, law["element"], places, group.active)
                     continue
                 rows, positions = part.instances.rows.tolist(), part.positions.rows.tolist()
@@ -51,22 +60,38 @@ def drawn_elements(system: System, frames: FrameNumbers) -> Iterator[DrawnElemen
                             place = Place(frames[part.group, row][1], np.zeros(3))
                             yield DrawnElement(said, kind, _instance(tree["element"], row), (place,), True)
                         continue
-                    places = tuple(
-                        place
-                        for i, slot in enumerate(group.slots)
-                        for place in _places(tree, i, slot, frames)[row : row + 1]
-                    )
+                    places = tuple(side[row] for side in sides if side)
                     yield DrawnElement(said, kind, _instance(tree["element"], row), places, group.active)
 
 
-def _places(tree: Any, i: int, slot: Any, frames: FrameNumbers) -> list[Place]:
+def _places(system: System, tree: Any, i: int, slots: Any, frames: FrameNumbers) -> list[Place]:
     """Those of a marker of a group, by instance; none of states."""
-    points = tree.get(f"marker{i}")
+    slot, points = slots[i], tree.get(f"marker{i}")
     rows = slot.rows.rows.tolist()
     if (slot.body, rows[0]) not in frames:
         return []
     none = np.zeros(3)
+    if slot.port is not None and slot.port.of_coordinates and frames[slot.body, rows[0]][0] == GROUND:
+        # A coordinate of the ground is where the other one is zero.
+        others = [s for s in slots if s is not slot and (s.body, int(s.rows.rows[0])) in frames]
+        return [_at_zero(system, others[0], frames, k) if others else Place(0, none) for k in range(len(rows))]
     return [Place(frames[slot.body, r][1], none if points is None else points[k]) for k, r in enumerate(rows)]
+
+
+def _at_zero(system: System, slot: Any, frames: FrameNumbers, k: int) -> Place:
+    """Where a body is when its coordinates are zero, on the ground; of a body that is nowhere, itself."""
+    row = int(slot.rows.rows[k])
+    group, leaves = system.with_leaves("bodies")[slot.body]
+    if not group.kind.in_space:
+        return Place(frames[slot.body, row][1], np.zeros(3))
+    body = jax.tree.map(lambda x: x[row] if eqx.is_array(x) else x, group.stack.instances(leaves)["element"])
+    point = jnp.zeros(3) if group.kind.extended else None
+    return Place(0, np.asarray(body.point(jnp.zeros(group.coordinates_each), point)))
+
+
+def _numbers(tree: Any) -> Any:
+    """Arrays as numpy has them; functions as they are."""
+    return jax.tree.map(lambda x: np.asarray(x) if eqx.is_array(x) else x, tree)
 
 
 def _instance(tree: Any, row: int) -> Any:
@@ -81,8 +106,8 @@ def sensor_places(system: System, frames: FrameNumbers) -> dict[str, Place]:
         if not isinstance(reading, int) or groups[reading][0].sensor is not Position:
             continue
         group, leaves = groups[reading]
-        tree = jax.tree.map(np.asarray, group.stack.instances(leaves))
-        places = _places(tree, 0, group.slot, frames)
+        tree = _numbers(group.stack.instances(leaves))
+        places = _places(system, tree, 0, [group.slot], frames)
         found |= {name if group.single else f"{name}[{i}]": place for i, place in enumerate(places)}
     return found
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from ..core.formatting import plain
 
-_MOST_BODIES, _MOST_NAMES = 40, 4
+_MOST_BODIES, _MOST_NAMES, _MOST_IN_ROW = 32, 4, 8
 GROUND = "ground"
 
 
@@ -16,14 +16,18 @@ def draw_graph(axes: Axes, bodies: Sequence[str], connectors: Mapping[str, Seque
     shown = list(bodies)[:_MOST_BODIES]
     between: dict[tuple[str, str], list[str]] = {}
     beside: dict[str, list[str]] = {name: [] for name in shown}
+    within: dict[str, list[str]] = {name: [] for name in shown}
+    alone: list[str] = []
     for name, ends in connectors.items():
         distinct = [b for b in dict.fromkeys(ends) if b in beside]
-        if len(distinct) == 2:
+        if not ends:
+            alone.append(name)
+        elif len(distinct) == 2:
             first, second = sorted(distinct, key=shown.index)
             between.setdefault((first, second), []).append(name)
         else:
             for body in distinct:
-                beside[body].append(name)
+                (within if len(ends) > 1 else beside)[body].append(name)
     places = _places(shown, list(between))
     for (first, second), names in between.items():
         a, b = places[first], places[second]
@@ -35,12 +39,15 @@ def draw_graph(axes: Axes, bodies: Sequence[str], connectors: Mapping[str, Seque
         face = "#d9dee3" if body == GROUND else "#eaf1f8"
         box = {"boxstyle": "round,pad=0.35", "facecolor": face, "edgecolor": "#3d4852", "lw": 0.8}
         axes.text(x, y, plain(body), ha="center", va="center", fontsize=8.5, zorder=3, parse_math=False, bbox=box)
-        if beside[body]:
-            axes.annotate(_listed(beside[body]), (x, y), (0, -15), textcoords="offset points", ha="center", va="top",
-                          fontsize=7, color="#c22f3d", parse_math=False)  # fmt: skip
-    if len(bodies) > _MOST_BODIES:
-        said = f"{len(bodies) - _MOST_BODIES} more bodies are not shown"
-        axes.text(0.5, 0, said, transform=axes.transAxes, ha="center", fontsize=8, color="#6b7785")
+        for names, color, below in ((beside[body], "#c22f3d", -15), (within[body], "#2b5f8c", 15)):
+            if names:
+                side = "top" if below < 0 else "bottom"
+                axes.annotate(_listed(names), (x, y), (0, below), textcoords="offset points", ha="center", va=side,
+                              fontsize=7, color=color, parse_math=False)  # fmt: skip
+    said = [f"{len(bodies) - _MOST_BODIES} more bodies are not shown"] * (len(bodies) > _MOST_BODIES)
+    said += [f"on no body: {', '.join(alone)}"] * bool(alone)
+    if said:
+        axes.text(0.5, 0, "; ".join(said), transform=axes.transAxes, ha="center", fontsize=8, color="#6b7785")
     every = np.array(list(places.values())) if places else np.zeros((1, 2))
     (low_x, low_y), (high_x, high_y) = every.min(axis=0), every.max(axis=0)
     axes.set_xlim(low_x - 0.8, high_x + 0.8)

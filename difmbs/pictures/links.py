@@ -15,12 +15,17 @@ _BAR = 0.55
 """Half the width of what joins the markers of a body, in units."""
 
 
-def body_mesh(element: Any, points: Sequence[np.ndarray], center: np.ndarray, unit: float, view: Viewpoint) -> Mesh:
+def body_mesh(
+    element: Any, points: Sequence[np.ndarray], center: np.ndarray, unit: float, view: Viewpoint, bare: bool = False
+) -> Mesh:
     """What joins the points where others are attached, and the centre of mass; about the origin of its frame.
 
-    In the plane an outline, in space bars; where nothing is attached off the centre, a box as heavy to turn.
+    In the plane an outline, in space bars; where nothing is attached off the centre, a box as heavy to turn; if `bare`
+    only a ball, because a connector shows more.
     """
     near = _distinct([center, *points], 1e-6 * view.size)
+    if len(near) == 1 and bare:
+        return shape("sphere").moved(0.8 * unit, center)
     if len(near) == 1:
         return _by_inertia(element, center, unit, view)
     flat = np.ptp(np.array(near) @ view.front) <= 1e-9 * view.size
@@ -53,20 +58,27 @@ def _bar(begin: np.ndarray, end: np.ndarray, radius: float) -> Mesh:
 
 
 def _by_inertia(element: Any, center: np.ndarray, unit: float, view: Viewpoint) -> Mesh:
-    least, most = 1.6 * unit, 0.14 * view.size
+    sides, axes = inertia_box(element)
+    if sides is None:
+        return shape("sphere").moved(unit, center)
+    sides = np.clip(sides, 1.6 * unit, 0.14 * view.size)
+    if np.ndim(element.inertia) == 0:
+        sides = np.array([sides[0], sides[0], 0.8 * unit])
+    return shape("box").moved(sides).placed(axes, center)
+
+
+def inertia_box(element: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """Sides of a box that is as heavy to turn, and its axes; None of what has no inertia."""
     fields = {field.name for field in dataclasses.fields(element)}
     if not {"mass", "inertia"} <= fields:
-        return shape("sphere").moved(unit, center)
+        return None, np.eye(3)
     mass, inertia = float(element.mass), np.asarray(element.inertia, float)
     if inertia.ndim == 0:
-        side = float(np.clip(np.sqrt(6 * inertia / mass), least, most))
-        return shape("box").moved([side, side, 0.8 * unit], center)
+        return np.sqrt(6 * float(inertia) / mass) * np.array([1.0, 1.0, 0.0]), np.eye(3)
     moments, axes = np.linalg.eigh(0.5 * (inertia + inertia.T))
     if np.linalg.det(axes) < 0:
         axes = axes * [1, 1, -1]
-    sides = np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / mass, 0))
-    box = shape("box").moved(np.clip(sides, least, most))
-    return box.placed(axes, center)
+    return np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / mass, 0)), axes
 
 
 def _distinct(points: Sequence[np.ndarray], little: float) -> list[np.ndarray]:

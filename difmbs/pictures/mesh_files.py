@@ -42,7 +42,12 @@ def _stl(content: bytes) -> tuple[np.ndarray, np.ndarray]:
     if len(content) >= 84 and len(content) == 84 + count * _TRIANGLE.itemsize:
         corners = np.frombuffer(content, _TRIANGLE, count, 84)["corners"].astype(float)
     else:
-        words = content.decode("ascii").split()
+        try:
+            words = content.decode("ascii").split()
+        except UnicodeDecodeError:
+            raise ValueError(
+                f"it holds {len(content)} bytes, of {count} triangles these would be {84 + 50 * count}"
+            ) from None
         if words[:1] != ["solid"]:
             raise ValueError("neither a binary STL file nor one of text")
         at = [i for i, word in enumerate(words) if word == "vertex"]

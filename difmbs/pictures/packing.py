@@ -130,6 +130,7 @@ def _run(blob: _Blob, run: Run, meshes: dict[str, int]) -> dict[str, Any]:
     arrows = [part.vector for part in scene.parts if part.vector is not None]
     vectors = np.stack(arrows, axis=1) if arrows else np.zeros((len(origins), 0, 3))
     numbers = iter(range(len(arrows)))
+    middles = {key: mesh.points.mean(axis=0) for key, mesh in scene.meshes.items()}
     colored = {number: i for i, number in enumerate(run.colors)}
     scales = np.stack([*run.colors.values()], axis=1) if run.colors else np.zeros((0, 0))
     return {
@@ -146,7 +147,10 @@ def _run(blob: _Blob, run: Run, meshes: dict[str, int]) -> dict[str, Any]:
         "vectors": blob.fixed(vectors),
         "scaled": len(colored),
         "scales": blob.plain(np.round(255 * np.nan_to_num(scales)), "u1"),
-        "parts": [_part(part, meshes, numbers, colored.get(i)) for i, part in enumerate(scene.parts)],
+        "parts": [_part(part, meshes, numbers, colored.get(i), middles) for i, part in enumerate(scene.parts)],
+        "points": [
+            {"name": name, "frame": place.frame, "at": _digits(place.point)} for name, place in scene.points.items()
+        ],
         "heights": scene.heights() if scene.view.plane else [],
         "values": {
             "names": list(run.values),
@@ -164,7 +168,9 @@ def _continuous(quaternions: np.ndarray) -> np.ndarray:
     return quaternions * np.concatenate([np.ones_like(signs[:1]), np.cumprod(signs, axis=0)])[..., None]
 
 
-def _part(part: Part, meshes: dict[str, int], numbers: Any, scale: int | None) -> dict[str, Any]:
+def _part(
+    part: Part, meshes: dict[str, int], numbers: Any, scale: int | None, middles: dict[str, np.ndarray]
+) -> dict[str, Any]:
     told: dict[str, Any] = {
         "name": part.name,
         "layer": part.layer,
@@ -179,4 +185,5 @@ def _part(part: Part, meshes: dict[str, int], numbers: Any, scale: int | None) -
         told |= {"to": part.to.frame, "reach": _digits(part.to.point), "size": _digits(part.size)}
     else:
         told["axes"] = np.ravel(_digits(part.axes)).tolist()
+        told["middle"] = _digits(part.place.point + part.axes @ middles[part.mesh])
     return told if scale is None else told | {"scale": scale}

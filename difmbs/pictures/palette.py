@@ -21,7 +21,7 @@ def color_of(part: Part) -> str:
     if not part.active:
         return QUIET
     if part.layer == "bodies":
-        return _BODIES[sum(part.name.partition("[")[0].encode()) % len(_BODIES)]
+        return _BODIES[part.hue % len(_BODIES)]
     return _SHAPES.get(part.mesh, _JOINTS)
 
 

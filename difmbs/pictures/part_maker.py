@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..elements.symbols import Symbol
-from .drawn_elements import DrawnElement, base_name, has_mass, symbols_of
+from .drawn_elements import GROUND, DrawnElement, base_name, has_mass, symbols_of
 from .links import bars, body_mesh, outside
 from .meshes import Mesh
 from .parts import Part, Place, directed
-from .viewpoint import Viewpoint
 
 _RADIUS = {"coil": 0.95, "damper": 0.45, "strut": 0.6, "buffer": 0.7, "shoes": 0.7, "zigzag": 0.8, "rod": 0.6,
            "dashes": 0.45, "rail": 1.0}  # fmt: skip
@@ -22,20 +21,28 @@ _SIZES: dict[str, Any] = {
     "cylinder": (2.0, 0.7, 0.7),
 }  # fmt: skip
 """Sizes of still shapes, in units."""
+_TURNING = ("spiral", "housing", "disc", "gearwheel")
 
 
 class PartMaker:
-    """Makes parts of elements."""
+    """Makes parts of elements; `scene`: the scene as far as it is known, without parts; `centers` of mass by frame."""
 
-    def __init__(
-        self, drawn: list[DrawnElement], view: Viewpoint, unit: float, quantities: Any, centers: Any, shapes: Any
-    ):
-        self.view, self.unit, self.quantities, self.centers, self.shapes = view, unit, quantities, centers, shapes
+    def __init__(self, drawn: list[DrawnElement], scene: Any, quantities: Any, centers: Any, shapes: Any):
+        self.scene, self.view, self.unit = scene, scene.view, scene.unit
+        self.quantities, self.centers, self.shapes = quantities, centers, shapes
         self.meshes: dict[str, Mesh] = {}
         self.attached: dict[int, list[np.ndarray]] = {}
+        self.rolling: set[int] = set()
+        for place in scene.points.values():
+            self.attached.setdefault(place.frame, []).append(place.point)
         for x in drawn:
             for place in x.places if x.kind != "bodies" else ():
                 self.attached.setdefault(place.frame, []).append(place.point)
+            for symbol in symbols_of(x) if x.kind != "bodies" else ():
+                if symbol.size is not None and not symbol.stretched:
+                    self.rolling.add(x.places[symbol.marker].frame)
+        bases = dict.fromkeys(base_name(x.name) for x in drawn if x.kind == "bodies")
+        self.hues = {name: i for i, name in enumerate(bases)}
         masses = [float(x.element.mass) for x in drawn if x.kind == "bodies" and has_mass(x.element)]
         self.usual_mass = float(np.median(masses)) if masses else 1.0
         self.longest: dict[str, float] = {}
@@ -65,7 +72,13 @@ class PartMaker:
         for i, (mesh, axes, point) in enumerate(self.shapes[base_name(x.name)]):
             key = f"{base_name(x.name)}:{i}"
             self.meshes[key] = mesh
-            yield Part(x.name, "bodies", key, Place(x.places[0].frame, point), axes=axes)
+            hue = self.hues.get(base_name(x.name), 0)
+            yield Part(x.name, "bodies", key, Place(x.places[0].frame, point), axes=axes, hue=hue)
+
+    def of_ground(self) -> Iterator[Part]:
+        """Shapes that are given for it."""
+        if GROUND in self.shapes:
+            yield from self._given(DrawnElement(GROUND, "bodies", None, (Place(0, np.zeros(3)),), True))
 
     def _arrow(self, x: DrawnElement, symbol: Symbol) -> Iterator[Part]:
         vector = self._vector(x, symbol)
@@ -89,15 +102,18 @@ class PartMaker:
 
     def _still(self, x: DrawnElement, symbol: Symbol) -> Iterator[Part]:
         layer = "bodies" if x.kind == "bodies" else "connectors"
-        for place in x.places if x.kind == "fields" else x.places[symbol.marker : symbol.marker + 1]:
+        for place in x.places if x.kind == "fields" else [self._where(x, symbol)]:
             point = place.point if symbol.center is None else place.point + np.asarray(symbol.center, float)
             key, size = symbol.shape, symbol.size
             if key == "link":
                 near = [p - point for p in self.attached.get(place.frame, [])]
                 center = self.centers.get(place.frame, np.zeros(3)) - point
                 key = f"link:{x.name}"
-                self.meshes[key] = body_mesh(x.element, near, center, self.unit, self.view)
+                bare = place.frame in self.rolling
+                self.meshes[key] = body_mesh(x.element, near, center, self.unit, self.view, bare)
                 size = 1.0
+            elif key == "plane" and size is None:
+                size = self._plane(x)
             elif size is None:
                 size = self.unit * np.asarray(_SIZES[key], float)
                 if key == "sphere" and has_mass(x.element):
@@ -109,11 +125,26 @@ class PartMaker:
                 # Seen as a circle.
                 turn = np.stack([self.view.front, self.view.right, self.view.up], axis=1)
             axes = turn * np.broadcast_to(np.asarray(size, float), 3)
-            yield Part(x.name, layer, key, Place(place.frame, point), axes=axes, active=x.active)
+            hue = self.hues.get(base_name(x.name), 0)
+            yield Part(x.name, layer, key, Place(place.frame, point), axes=axes, active=x.active, hue=hue)
+
+    def _where(self, x: DrawnElement, symbol: Symbol) -> Place:
+        """At the marker; what turns against the ground is where it turns."""
+        place = x.places[symbol.marker]
+        if symbol.shape in _TURNING and place.frame == 0 and len(x.places) > 1:
+            return Place(0, self.scene.position(x.places[1], 0))
+        return place
+
+    def _plane(self, x: DrawnElement) -> np.ndarray:
+        """As large as it is needed."""
+        first, second = (self.scene.position(place) for place in (x.places * 2)[:2])
+        far = float(np.max(np.linalg.norm(second - first, axis=-1), initial=0))
+        return np.array([1.6 * self.unit, *[1.6 * self.unit + 0.55 * far] * 2])
 
     def _arms(self, x: DrawnElement, place: Place, center: np.ndarray, size: np.ndarray) -> Iterator[Part]:
         """Bars to what is attached outside of the body's own shape."""
         far = outside(self.attached.get(place.frame, []), center, size, self.unit)
         if far:
             self.meshes[f"arms:{x.name}"] = bars(center, far, self.unit)
-            yield Part(x.name, "bodies", f"arms:{x.name}", Place(place.frame, np.zeros(3)), axes=np.eye(3))
+            place, hue = Place(place.frame, np.zeros(3)), self.hues.get(base_name(x.name), 0)
+            yield Part(x.name, "bodies", f"arms:{x.name}", place, axes=np.eye(3), hue=hue)

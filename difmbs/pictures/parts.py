@@ -23,7 +23,7 @@ class Part:
     `layer`: "ground", "bodies", "connectors", "loads" or "gravity"; `mesh`: its key among the meshes; `place` where it
     is; either `axes` (3, 3), by which a point of its mesh is where it is in the frame of the body, or `to`, the place
     that it reaches to, or `vector` (n, 3) along which it points, as a part of the longest one; `size`: the radius of
-    the latter two; `active`: whether it ever acts.
+    the latter two; `active`: whether it ever acts; `hue`: the number of its colour, of bodies.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Part:
     to: Place | None = None
     vector: np.ndarray | None = None
     active: bool = True
+    hue: int = 0
 
 
 def directed(along: Any, radius: float, front: Any, unit: bool = False) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A mechanism in some states as shapes in space: what sketches, pages and films are made from."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,19 +9,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..core.errors import ParameterError, did_you_mean
 from ..core.types import Coordinates, Switches, Time, Velocities
-from ..dynamics.outputs import Outputs, output_names
+from ..dynamics.outputs import Outputs, instance_of, output_names
 from ..system.system import System
 from .body_frames import frames_of, moving_bodies
 from .drawn_elements import DrawnElement, base_name, drawn_elements, sensor_places, symbols_of
+from .extents import by_inertia, sized_places
 from .ground_signs import ground_parts
 from .meshes import Mesh
 from .part_maker import PartMaker
 from .parts import ARROWS, Part, Place, directed
 from .shape_meshes import shape
-from .viewpoint import Viewpoint, viewpoint
+from .viewpoint import Viewpoint, framed, viewpoint
 
 UNIT = 0.024
 """Size of what has none of its own, relative to the mechanism."""
@@ -29,6 +32,9 @@ ARROW = 7.0
 """Length of the longest arrow, in units."""
 _SLIM = 0.12
 """Largest unit relative to the usual length of connectors."""
+_LOOKS = 12
+"""Times at which it is looked how far shapes reach."""
+_HINGED = ("hinge", "sleeve", "slide", "housing", "spiral")
 _LAYERS = 24
 """Of bodies in a plane picture."""
 
@@ -64,16 +70,23 @@ class Scene:
             return directed(self.position(part.to, k) - begin, part.size, self.view.front), begin
         return self.turns[k, part.place.frame] @ part.axes, begin
 
-    def lowest(self) -> float:
-        """How far down, against `view.upright`, shapes reach."""
-        every = np.unique(np.linspace(0, len(self.times) - 1, min(20, len(self.times))).astype(int))
-        found = [0.0 if len(self.parts) == 0 else np.inf]
+    def reach(self) -> np.ndarray:
+        """Corners of all shapes but arrows, at some of the times."""
+        every = np.unique(np.linspace(0, len(self.times) - 1, min(_LOOKS, len(self.times))).astype(int)).tolist()
+        corners = {
+            key: np.array(list(itertools.product(*zip(mesh.points.min(axis=0), mesh.points.max(axis=0), strict=True))))
+            for key, mesh in self.meshes.items()
+        }
+        found = [self.view.center[None]]
         for part in self.parts:
             for k in every if part.layer not in ARROWS else ():
-                A, p = self.placed(part, int(k))
-                heights = self.meshes[part.mesh].points @ (A.T @ self.view.upright) + p @ self.view.upright
-                found.append(float(np.min(heights)))
-        return min(found)
+                A, p = self.placed(part, k)
+                found.append(corners[part.mesh] @ A.T + p)
+        return np.concatenate(found[1:] or found)
+
+    def lowest(self) -> float:
+        """How far down, against `view.upright`, shapes reach."""
+        return float(np.min(self.reach() @ self.view.upright))
 
     def heights(self) -> list[int]:
         """For each part, in which layer of a plane picture it is: small things before large ones."""
@@ -109,39 +122,52 @@ def scene_of(
     shapes: Mapping[str, Any] | None = None,
     outputs: tuple[str, ...] = (),
     loads: bool = True,
+    like: Scene | None = None,
 ) -> Scene:
     """The scene of states in rows; `on`, `known`: their switches, accelerations and multipliers as in a `Solution`.
 
     `shapes`: for bodies by name, meshes with places, (mesh, A, p), in place of their own; `outputs`: names of
-    quantities that are kept; `loads`: with arrows.
+    quantities that are kept; `loads`: with arrows; `like`: a scene that it is to be shown with.
     """
     if not len(t):
         raise ParameterError("there is no state to be drawn: nothing was reached.")
     frames, origins, turns, centers = frames_of(system, q, v)
     drawn = list(drawn_elements(system, frames))
     origins, turns, frames, drawn = _with_placeless(origins, turns, frames, drawn)
-    points = sensor_places(system, frames)
-    places = [place for x in drawn for place in x.places] + list(points.values())
-    view = _view(system, q, v, origins, turns, _distinct(places))
-    unit = _unit(drawn, origins, turns, view.size)
+    points, shapes = sensor_places(system, frames), shapes or {}
+    if like is None:
+        places = [place for x in drawn for place in x.places] + list(points.values())
+        places += [Place(frame, center) for frame, center in centers.items() if frame]
+        view = _view(system, q, v, (origins, turns), _distinct(places), (drawn, centers, shapes))
+        unit = _unit(drawn, origins, turns, view.size)
+    else:
+        view, unit = like.view, like.unit
     arrows = {f"{base_name(x.name)}.{s.vector}" for x in drawn for s in symbols_of(x) if s.vector and loads}
     quantities = _quantities(system, tuple(dict.fromkeys([*sorted(arrows), *outputs])), on, known, t, q, v)
     origins = _beside(origins, frames, view, unit)
-    builder = PartMaker(drawn, view, unit, quantities, centers, shapes or {})
-    parts = [part for x in drawn for part in builder.of(x, loads)]
-    parts += ground_parts(parts, origins, turns, view, unit)
-    gravity = np.asarray(system.gravity[0], float)
-    if np.any(gravity):
-        parts.append(_gravity(gravity, view, unit, len(origins)))
-    meshes = builder.meshes | {part.mesh: shape(part.mesh) for part in parts if part.mesh not in builder.meshes}
     kept = {name: quantities[name] for name in outputs}
     names = tuple(name for name, _ in frames.values())
-    return Scene(names, np.asarray(t), origins, turns, tuple(parts), meshes, unit, view, points, kept)
+    scene = Scene(names, np.asarray(t), origins, turns, (), {}, unit, view, points, kept)
+    maker = PartMaker(drawn, scene, quantities, centers, shapes)
+    parts = [part for x in drawn for part in maker.of(x, loads)] + list(maker.of_ground())
+    parts += ground_parts(parts, origins, turns, view, unit)
+    meshes = maker.meshes | {part.mesh: shape(part.mesh) for part in parts if part.mesh not in maker.meshes}
+    scene = dataclasses.replace(scene, parts=tuple(parts), meshes=meshes)
+    scene = dataclasses.replace(scene, view=framed(view, scene.reach()))
+    gravity = np.asarray(system.gravity[0], float)
+    if np.any(gravity):
+        arrow = _gravity(gravity, scene.view, unit, len(origins))
+        scene = dataclasses.replace(scene, parts=(*parts, arrow), meshes={**meshes, arrow.mesh: shape(arrow.mesh)})
+    return scene
 
 
-def _view(system: System, q: Any, v: Any, origins: np.ndarray, turns: np.ndarray, places: list[Place]) -> Viewpoint:
-    """From where all places are seen at all times."""
+def _view(
+    system: System, q: Any, v: Any, where: tuple[np.ndarray, np.ndarray], places: list[Place], sizes: tuple[Any, ...]
+) -> Viewpoint:
+    """From where all places are seen at all times; `sizes`: elements, centres of mass and given shapes."""
     flat = all(system.structure.bodies[e.parts[0].group].kind.planar for e in moving_bodies(system).values())
+    drawn, centers, shapes = sizes
+    origins, turns = where
     if len(q) == 1:
         # Where one state is drawn, what it would do next tells the plane of the motion.
         ahead = system.retract(jnp.asarray(q[0]), 1e-3 * jnp.asarray(v[0]))[None]
@@ -149,15 +175,39 @@ def _view(system: System, q: Any, v: Any, origins: np.ndarray, turns: np.ndarray
         count = later[0].shape[1]
         origins, turns = (np.concatenate([x[:, :count], y]) for x, y in zip((origins, turns), later, strict=True))
         places = [place for place in places if place.frame < count]
-    seen = [origins[:, p.frame] + turns[:, p.frame] @ p.point for p in places]
-    return viewpoint(np.stack(seen, axis=1), turns, np.asarray(system.gravity[0], float), flat)
+    at = lambda places: np.stack([origins[:, p.frame] + turns[:, p.frame] @ p.point for p in places], axis=1)
+    seen, corners = at(places), sized_places(drawn, shapes)
+    flat_size = float(np.linalg.norm(np.ptp(seen[np.all(np.isfinite(seen), axis=-1)], axis=0))) if seen.size else 0.0
+    if not corners and flat_size <= 1e-9 * float(np.nanmax(np.abs(seen), initial=0)):
+        corners = by_inertia(drawn, centers)
+    corners = [place for place in corners if place.frame < origins.shape[1]]
+    sized = at(corners).reshape(-1, 3) if corners else np.zeros((0, 3))
+    sized = sized[np.all(np.isfinite(sized), axis=-1)]
+    gravity = np.asarray(system.gravity[0], float)
+    return viewpoint(seen, sized, _with_axes(drawn, turns, len(q)), gravity, flat)
+
+
+def _with_axes(drawn: list[DrawnElement], turns: np.ndarray, count: int) -> np.ndarray:
+    """Rotations, and where only one state is known small ones about the axes of joints, which will come."""
+    if count > 1:
+        return turns
+    every = [turns]
+    for x in drawn:
+        for symbol in symbols_of(x):
+            if symbol.shape in _HINGED and symbol.axis is not None:
+                axis = turns[0, x.places[symbol.marker].frame] @ np.asarray(symbol.axis, float)
+                turn = Rotation.from_rotvec(0.1 * axis / np.linalg.norm(axis)).as_matrix()
+                every.append(np.broadcast_to(turn, (len(turns), 1, 3, 3)))
+    return np.concatenate(every, axis=1)
 
 
 def _unit(drawn: list[DrawnElement], origins: np.ndarray, turns: np.ndarray, size: float) -> float:
     """Smaller where connectors are short, so that nets of many do not become one lump."""
     lengths = []
     for x in drawn:
-        if len(x.places) == 2 and x.kind != "bodies":
+        # Joints may be open a little in pictures of vibrations.
+        reaches = any(symbol.stretched and symbol.shape != "rail" for symbol in symbols_of(x))
+        if len(x.places) == 2 and reaches:
             ends = [origins[0, p.frame] + turns[0, p.frame] @ p.point for p in x.places]
             lengths.append(float(np.linalg.norm(ends[1] - ends[0])))
     lengths = [length for length in lengths if length > 1e-3 * size]
@@ -209,7 +259,9 @@ def _quantities(
     """Outputs at all times, in one program."""
     every = output_names(system)
     for name in names:
-        if name not in every and name.rpartition(".")[0] not in every:
+        base, _, component = instance_of(name)[0].rpartition(".")
+        possible = {name, instance_of(name)[0], base, instance_of(base)[0], f"{instance_of(base)[0]}.{component}"}
+        if not possible & set(every):
             raise ParameterError(f"there is no output '{name}'. {did_you_mean(name, every)}")
     if not names:
         return {}

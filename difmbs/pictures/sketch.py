@@ -1,16 +1,19 @@
 """Scenes drawn with matplotlib: one state in a figure, with names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
 from matplotlib.patches import Polygon
 
 from .meshes import Mesh, hull
 from .palette import rgb_of
-from .parts import ARROWS, Part
+from .parts import ARROWS, Part, Place
 from .scene import Scene
 from .shape_meshes import helix, zigzag
 
@@ -26,14 +29,30 @@ _LINES = {
 """Shapes that are lines."""
 _WIDTHS = {"dashes": (1.1, "--"), "rail": (1.6, "-")}
 _MOST_PIECES = 60
+_THIN = 0.006
+"""Radius, relative to the mechanism, below which what is stretched is a thin line."""
+COLORS = matplotlib.colormaps["viridis"]
 _CORNERS = 36
 """Points of a box, three for each triangle."""
 _LIGHT = np.array([0.3, 0.5, 0.81])
 _MARGIN = 0.07
 
 
-def sketch(axes: Axes, scene: Scene, k: int = 0, *, names: bool = True, loads: bool = True, alpha: float = 1.0) -> None:
-    """Draws a scene at time k; `names`: at bodies, connectors and sensors of positions."""
+def sketch(
+    axes: Axes,
+    scene: Scene,
+    k: int = 0,
+    *,
+    names: bool = True,
+    loads: bool = True,
+    alpha: float = 1.0,
+    tints: Mapping[int, Any] = MappingProxyType({}),
+) -> None:
+    """Draws a scene at time k; `names`: at bodies, connectors and sensors of positions; `tints`: colours of parts by
+    number."""
+    colors = {
+        id(part): np.array(to_rgb(tints[i]) if i in tints else rgb_of(part)) for i, part in enumerate(scene.parts)
+    }
     parts = [part for part in scene.parts if part.layer not in ARROWS or (loads and part.layer == "loads")]
     placed = [(part, *scene.placed(part, k)) for part in parts]
     basis = np.stack([scene.view.right, scene.view.up, scene.view.front], axis=1)
@@ -47,7 +66,7 @@ def sketch(axes: Axes, scene: Scene, k: int = 0, *, names: bool = True, loads: b
     plane = lambda x: (rank[x[0].layer], -float(np.prod(np.ptp(x[3][:, :2], axis=0))))
     space = lambda x: (x[0].layer == "loads", x[4], rank[x[0].layer])
     for part, A, p, points, _ in sorted(layers, key=plane if scene.view.plane else space):
-        _draw(axes, scene, part, A, p, points, basis, alpha)
+        _draw(axes, scene, part, A, p, points, basis, colors[id(part)], alpha)
     axes.set_aspect("equal")
     axes.margins(0.1)
     axes.autoscale_view()
@@ -74,11 +93,20 @@ def limits(scene: Scene) -> tuple[tuple[float, float], tuple[float, float]]:
     return (low[0] - space, high[0] + space), (low[1] - space, high[1] + space)
 
 
-def _draw(axes: Axes, scene: Scene, part: Part, A: Any, p: Any, points: Any, basis: Any, alpha: float) -> None:
-    color = np.array(rgb_of(part))
-    if part.mesh in _LINES:
-        line = (_LINES[part.mesh] @ A.T + p) @ basis
-        width, dashes = _WIDTHS.get(part.mesh, (1.3, "-"))
+def draw_trails(axes: Axes, scene: Scene, trails: Iterable[Place], k: int, alpha: float) -> None:
+    """The ways of places until time k."""
+    basis = np.stack([scene.view.right, scene.view.up], axis=1)
+    for place in trails:
+        axes.plot(*(scene.position(place)[: k + 1] @ basis).T, color="#c22f5c", lw=0.9, alpha=alpha)
+
+
+def _draw(
+    axes: Axes, scene: Scene, part: Part, A: Any, p: Any, points: Any, basis: Any, color: np.ndarray, alpha: float
+) -> None:
+    slim = part.to is not None and part.size < _THIN * scene.view.size
+    if part.mesh in _LINES or slim:
+        line = (_STRAIGHT if slim else _LINES[part.mesh]) @ A.T @ basis + p @ basis
+        width, dashes = (0.8, "-") if slim else _WIDTHS.get(part.mesh, (1.3, "-"))
         axes.plot(*line[:, :2].T, dashes, color=color, lw=width, alpha=alpha, solid_joinstyle="round")
         return
     mesh = scene.meshes[part.mesh]

@@ -213,8 +213,7 @@ async function difmbsView(root, packed) {
   function fitted() {
     const ratio = canvas.width / canvas.height || 1;
     const room = 1.15;
-    if (view.plane) return Math.max(view.height, view.width / ratio, 0.05 * view.size) * 0.5 * room + 2.5 * view.unit;
-    return 0.5 * Math.max(view.size, view.size / ratio) * room;
+    return Math.max(view.height, view.width / ratio, 0.05 * view.size) * 0.5 * room + 2.5 * view.unit;
   }
 
   function draw() {
@@ -372,11 +371,14 @@ async function difmbsView(root, packed) {
       for (const part of run.parts) {
         if (part.layer === "ground" || seen.has(part.name) || !shown[part.layer] || part.layer === "gravity") continue;
         seen.add(part.name);
-        const begin = point(pose, part.frame, part.at);
+        if (/\[([1-9]\d+|[8-9])\]$/.test(part.name)) continue;
+        const begin = point(pose, part.frame, part.middle || part.at);
         wanted.push([part.name, part.to === undefined ? begin : times(sum(begin, point(pose, part.to, part.reach)), 0.5)]);
         if (wanted.length === 200) break;
       }
+      for (const { name, frame, at } of run.points) wanted.push([name, point(pose, frame, at)]);
     }
+    const taken = [];
     while (pool.length < wanted.length) pool.push(add(labels, "span"));
     pool.forEach((label, i) => {
       label.hidden = i >= wanted.length;
@@ -385,7 +387,15 @@ async function difmbsView(root, packed) {
       const clip = [0, 1, 3].map((c) => matrix[c] * r[0] + matrix[4 + c] * r[1] + matrix[8 + c] * r[2] + matrix[12 + c]);
       label.textContent = text;
       const x = ((clip[0] / clip[2] + 1) / 2) * (wide / devicePixelRatio), y = ((1 - clip[1] / clip[2]) / 2) * (high / devicePixelRatio);
-      label.style.transform = `translate(${x + 6}px, ${y - 14}px)`;
+      // Under each other where they would overlap.
+      const box = { x: x + 6, y: y - 14, w: 6.5 * text.length + 4 };
+      for (let tries = 0; tries < 8; tries++) {
+        const other = taken.find((o) => Math.abs(o.y - box.y) < 13 && box.x < o.x + o.w && o.x < box.x + box.w);
+        if (!other) break;
+        box.y = other.y + 14;
+      }
+      taken.push(box);
+      label.style.transform = `translate(${box.x}px, ${box.y}px)`;
     });
     clock.textContent = `${number(time)} ${scene.unit}`;
   }
@@ -497,7 +507,8 @@ async function difmbsView(root, packed) {
     redraw();
   }, { passive: false });
   canvas.addEventListener("dblclick", () => { camera = home(); redraw(); });
-  new ResizeObserver(redraw).observe(stage);
+  // At once: until then the old picture is stretched.
+  new ResizeObserver(draw).observe(stage);
 
   // For those who want to look at numbers.
   root.viewer = {

@@ -25,16 +25,21 @@ class Viewpoint:
     upright: np.ndarray
 
 
-def viewpoint(points: np.ndarray, turns: np.ndarray, gravity: np.ndarray, flat: bool) -> Viewpoint:
-    """`points` (n, m, 3) at n times, not finite where there are none; `turns` (n, f, 3, 3); `flat`: whether all bodies
-    can move in the x-y plane only."""
+def viewpoint(points: np.ndarray, sized: np.ndarray, turns: np.ndarray, gravity: np.ndarray, flat: bool) -> Viewpoint:
+    """`points` (n, m, 3) at n times, not finite where there are none, tell the plane; `sized` (k, 3): what else is to
+    be seen; `turns` (n, f, 3, 3); `flat`: whether all bodies can move in the x-y plane only."""
     seen = points[np.all(np.isfinite(points), axis=-1)]
     if not len(seen):
         seen = np.zeros((1, 3))
     low, high = seen.min(axis=0), seen.max(axis=0)
     extent = high - low
-    size = float(np.linalg.norm(extent)) or float(np.abs(high).max()) or 1.0
-    normals = [2] if flat else [k for k in (2, 1, 0) if extent[k] <= _FLAT * size and _keeps(turns, k)]
+    every = np.concatenate([seen, sized])
+    size = _size(every)
+    normals = (
+        [2]
+        if flat
+        else [k for k in (2, 1, 0) if extent[k] <= _FLAT * (size + float(np.abs(seen).max())) and _keeps(turns, k)]
+    )
     upright = _upright(gravity, normals)
     # Where all is on a line, the plane that gravity is in.
     normals = [k for k in normals if abs(upright[k]) < 0.5]
@@ -53,15 +58,21 @@ def viewpoint(points: np.ndarray, turns: np.ndarray, gravity: np.ndarray, flat: 
         up = upright - (upright @ front) * front
         up = up / np.linalg.norm(up)
         right = np.cross(up, front)
-    center = (low + high) / 2
-    across, above = (seen - center) @ right, (seen - center) @ up
-    return Viewpoint(
-        *(right, up, front, center, size),
-        width=float(np.ptp(across)),
-        height=float(np.ptp(above)),
-        plane=bool(normals),
-        upright=upright,
-    )
+    return framed(Viewpoint(right, up, front, seen[0], size, 0.0, 0.0, bool(normals), upright), every)
+
+
+def framed(view: Viewpoint, points: np.ndarray) -> Viewpoint:
+    """From the same direction, with all points in view."""
+    center = (points.min(axis=0) + points.max(axis=0)) / 2
+    across, above = (points - center) @ view.right, (points - center) @ view.up
+    width, height = float(np.ptp(across)), float(np.ptp(above))
+    return dataclasses.replace(view, center=center, size=_size(points), width=width, height=height)
+
+
+def _size(points: np.ndarray) -> float:
+    """The diagonal; 1 of what is all in one place but for rounding."""
+    size = float(np.linalg.norm(np.ptp(points, axis=0)))
+    return size if size > _FLAT * float(np.abs(points).max()) else 1.0
 
 
 def _keeps(turns: np.ndarray, axis: int) -> bool:

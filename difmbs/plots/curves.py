@@ -50,7 +50,7 @@ def _axes(ax: Any, count: int) -> list[Axes]:
         _, axes = plt.subplots(count, 1, sharex=True, figsize=(6.4, 1.2 + 1.9 * count), layout="constrained")
         return list(axes)
     if ax is not None and np.size(ax) == count:
-        return list(np.ravel(ax))
+        return [axes_or_new(one) for one in np.ravel(ax)]
     if ax is not None and np.size(ax) != 1:
         raise ParameterError(f"there are {count} units: pass that many axes, or one, got {np.size(ax)}.")
     return [axes_or_new(ax if ax is None else np.ravel(ax)[0])] * count
@@ -103,7 +103,7 @@ def amplitudes(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     good = np.isfinite(y)
     t, y = t[good], y[good]
     if len(t) < 8 or t[-1] <= t[0]:
-        raise ParameterError(f"a spectrum needs 8 samples or more, got {len(t)}.")
+        raise ParameterError(f"a spectrum needs 8 samples or more at different times, got {len(t)}.")
     even = np.linspace(t[0], t[-1], len(t))
     values = np.interp(even, t, y)
     window = np.hanning(len(even) + 1)[:-1]

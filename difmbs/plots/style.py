@@ -14,7 +14,9 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter
 
+from ..core.errors import ParameterError
 from ..core.formatting import plain
+from ..core.parameters import show
 
 DATA, FIT, HELD_OUT, QUIET = "#3c4650", "#d1495b", "#2a7f62", "#9aa3ad"
 SERIES = ("#0b5394", "#d1495b", "#2a7f62", "#c77700", "#6a4c93", "#1b998b", "#8d5524", "#5b6470")
@@ -110,8 +112,10 @@ def _power(x: float) -> str:
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.0) -> Axes:
     """The axes that were given, or those of a new figure, as notebooks show it."""
-    if ax is not None:
+    if isinstance(ax, Axes):
         return ax
+    if ax is not None:
+        raise ParameterError(f"ax must be axes of matplotlib, got {show(ax)}.")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]

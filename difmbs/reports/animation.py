@@ -23,13 +23,15 @@ from ..pictures.page import whole_page
 from ..pictures.parts import Part, Place
 from ..pictures.scene import Scene, scene_of
 from ..pictures.shape_meshes import shape
-from ..simulation.arguments import check_whole
+from ..simulation.arguments import check_number, check_whole
 from ..simulation.solution import Solution, reached
 from ..system.system import System
 from .given_shapes import given_shapes
 from .shown_motions import ShownMotion, motions_of
 
 MOST_FRAMES = 1000
+_MOST_TRAILS = 12
+"""Of those that nobody has asked for."""
 LARGEST = 6_000_000
 """Bytes of a page."""
 
@@ -64,11 +66,11 @@ def animate(
     labels: Any = None,
     shapes: Any = None,
     color_by: str | None = None,
-    values: Sequence[str] = (),
-    trails: Sequence[str] | None = None,
+    values: Any = (),
+    trails: Any = None,
     title: str = "",
     experiment: str | None = None,
-    frames: int = MOST_FRAMES,
+    frames: Any = MOST_FRAMES,
     seconds: Any = None,
     force: bool = False,
 ) -> Animation:
@@ -86,20 +88,25 @@ def animate(
     A page is not larger than 6 MB: of longer motions, fewer frames are kept, and the result says how many.
     """
     path = None if path is None else _checked_path(path)
-    frames = check_whole("frames", frames)
+    frames, seconds = check_whole("frames", frames), _checked_seconds(seconds)
+    values, trails = _names("values", values), None if trails is None else _names("trails", trails)
     motions, together, unit = motions_of(motion, experiment)
-    if labels is not None and len(labels) != len(motions):
-        raise ParameterError(f"labels: {len(motions)} motions need as many, got {len(labels)}.")
-    said = labels if labels is not None else [m.label for m in motions]
+    as_film = path is not None and path.suffix.lower() in FILMS
+    if as_film and not together:
+        motions = motions[:1]
+    said = [m.label for m in motions] if labels is None else _names("labels", labels)
+    if len(said) != len(motions):
+        raise ParameterError(f"labels: there are {len(motions)} motions, got {len(said)} labels.")
     given = given_shapes(shapes, motions[0].solution.system)
     every = max(int(reached(m.solution).sum()) for m in motions)
-    if path is not None and path.suffix in FILMS and frames == MOST_FRAMES:
+    if as_film and frames == MOST_FRAMES:
         frames = 100
     while True:
-        runs, legend = _runs(motions, said, frames, given, color_by, tuple(values), trails)
+        runs, legend = _runs(motions, said, frames, given, color_by, values, trails)
         count = max(len(run.scene.times) for run in runs)
-        if path is not None and path.suffix in FILMS:
-            content, page = film(runs, path.suffix, _lasting(seconds, runs), title, unit), ""
+        if path is not None and as_film:
+            content = film(runs, path.suffix.lower(), _lasting(seconds, runs), title, unit, legend)
+            page = ""
             break
         text = packed(
             runs, title=title, together=together, loop=not together or len(runs) == 1, legend=legend, unit=unit
@@ -120,6 +127,23 @@ def scene_text(result: Fit | Design, frames: int) -> str:
     motions, together, unit = motions_of(result, None)
     runs, _ = _runs(motions, [m.label for m in motions], frames, {}, None, (), None)
     return packed(runs, title="", together=together, loop=len(runs) == 1, legend=None, unit=unit)
+
+
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    """One name, or several."""
+    several = (given,) if isinstance(given, str) else given
+    if not isinstance(several, (list, tuple, np.ndarray)) or not all(isinstance(x, str) for x in several):
+        raise ParameterError(f"animate: {argument} takes a list of names, got {show(given)}.")
+    return tuple(map(str, several))
+
+
+def _checked_seconds(seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    number = check_number("seconds", seconds)
+    if number <= 0:
+        raise ParameterError(f"animate: seconds must be > 0, got {number:g}.")
+    return number
 
 
 def _checked_path(path: Any) -> Path:
@@ -149,23 +173,16 @@ def _runs(
     trails: Sequence[str] | None,
 ) -> tuple[list[Run], Any]:
     colored = _colored(motions[0].solution, color_by)
-    made: list[tuple[ShownMotion, Scene, dict[int, np.ndarray]]] = []
-    for m in motions:
-        rows = np.flatnonzero(reached(m.solution))
-        if not len(rows):
-            raise ParameterError("there is nothing to show: no output was reached.")
-        rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(frames, len(rows))).round().astype(int))]
-        s = m.solution
-        pick = lambda x, rows=rows: None if x is None else jax.tree.map(lambda y: np.asarray(y)[rows], x)
-        scene = scene_of(
-            *(s.system, pick(s.t), pick(s.q), pick(s.v)),
-            on=pick(s.on),
-            known=pick(s.accelerations),
-            shapes=shapes,
-            outputs=tuple(dict.fromkeys([*values, *colored])),
-        )
-        scene = _with_measured(scene, {name: x[rows] for name, x in m.measured.items()})
-        made.append((m, scene, _scalars(scene, colored)))
+    outputs = tuple(dict.fromkeys([*values, *colored]))
+    scenes = [_scene(m, frames, shapes, outputs, None) for m in motions]
+    if len(scenes) > 1:
+        # All of them are seen in the same way.
+        like = next((scene for scene in scenes if not scene.view.plane), scenes[0])
+        scenes = [
+            scene if scene is like else _scene(m, frames, shapes, outputs, like)
+            for m, scene in zip(motions, scenes, strict=True)
+        ]
+    made = [(m, scene, _scalars(scene, colored)) for m, scene in zip(motions, scenes, strict=True)]
     every = [x for *_, scalars in made for x in scalars.values()]
     low, high = (min(map(np.nanmin, every)), max(map(np.nanmax, every))) if every else (0.0, 1.0)
     runs = []
@@ -176,6 +193,20 @@ def _runs(
     unit = of_output(motions[0].solution.system, next(iter(colored))) if colored else ""
     legend = {"label": with_unit(color_by or "", unit), "low": float(low), "high": float(high)} if colored else None
     return runs, legend
+
+
+def _scene(
+    m: ShownMotion, frames: int, shapes: Mapping[str, Any], outputs: tuple[str, ...], like: Scene | None
+) -> Scene:
+    """Of so many of the outputs that were reached."""
+    rows, s = np.flatnonzero(reached(m.solution)), m.solution
+    if not len(rows):
+        raise ParameterError("there is nothing to show: no output was reached.")
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(frames, len(rows))).round().astype(int))]
+    pick = lambda x: None if x is None else jax.tree.map(lambda y: np.asarray(y)[rows], x)
+    states, known = (pick(s.t), pick(s.q), pick(s.v)), pick(s.accelerations)
+    scene = scene_of(s.system, *states, on=pick(s.on), known=known, shapes=shapes, outputs=outputs, like=like)
+    return _with_measured(scene, {name: x[rows] for name, x in m.measured.items()})
 
 
 def _numbers(system: System, name: str, values: np.ndarray) -> list[tuple[str, np.ndarray]]:
@@ -217,13 +248,15 @@ def _trails(scene: Scene, names: Sequence[str] | None) -> list[Place]:
     bodies = {name: Place(i, np.zeros(3)) for i, name in enumerate(scene.frames)}
     known = {**bodies, **scene.points}
     if names is None:
-        return list(scene.points.values())[:12]
+        return list(scene.points.values())[:_MOST_TRAILS]
+    found: list[Place] = []
     for name in names:
-        if name not in known:
-            raise ParameterError(
-                f"trails: there is no body or position {show(name)}. {did_you_mean(name, list(known))}"
-            )
-    return [known[name] for name in names]
+        several = [place for key, place in known.items() if key == name or key.startswith(f"{name}[")]
+        if not several:
+            said = did_you_mean(name, list(known))
+            raise ParameterError(f"trails: there is no body or position {show(name)}. {said}")
+        found += several
+    return found
 
 
 def _with_measured(scene: Scene, points: Mapping[str, np.ndarray]) -> Scene:

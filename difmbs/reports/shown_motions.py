@@ -36,6 +36,8 @@ class ShownMotion:
 
 def motions_of(motion: Any, experiment: str | None) -> tuple[list[ShownMotion], bool, str]:
     """The motions, whether all of them are shown at once, and the unit of time."""
+    if experiment is not None and not isinstance(motion, Fit):
+        raise ParameterError(f"experiment = {show(experiment)} is for fits.")
     if isinstance(motion, Modes):
         return _of_modes(motion), False, "periods"
     if isinstance(motion, Fit):
@@ -75,7 +77,7 @@ def _of_modes(found: Modes) -> list[ShownMotion]:
         if np.all(np.isfinite(x)):
             v = jnp.zeros((len(phases), x.size))
             solution = Solution(system, jnp.asarray(phases), swing(system, q, x, phases), v, jnp.zeros((), int), {})
-            damped = f", damping ratio {ratios[i]:.3g}" if ratios[i] else ""
+            damped = f", damping ratio {ratios[i]:.3g}" if abs(ratios[i]) > 1e-9 else ""
             motions.append(ShownMotion(solution, f"mode {i}: {frequencies[i]:.4g} Hz{damped}"))
     return motions
 

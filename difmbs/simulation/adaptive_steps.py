@@ -119,7 +119,7 @@ class AdaptiveSteps(eqx.Module):
             output = begin + goal
             s = self._gone_on(system, s, output, last)
             y = self._at(s, output)
-            return s, (y, output <= s.end, is_sound(y), s.watch.on if s.watch is not None else None)
+            return s, (y, output <= s.end, output <= s.end, s.watch.on if s.watch is not None else None)
 
         return lax.scan(until, s, goals)
 

@@ -97,7 +97,7 @@ class FixedSteps(eqx.Module):
         def until(s, stop):
             after = functools.partial(self._after, system, begin, None)
             s = lax.while_loop(lambda s: (s.k < stop) & (s.k < last) & (s.code == 0), after, s)
-            return s, (s.y, s.k >= stop, (s.code == 0) & is_sound(s.y), None)
+            return s, (s.y, s.k >= stop, s.code == 0, None)
 
         return lax.scan(until, s, goals)
 
@@ -159,6 +159,11 @@ class FixedSteps(eqx.Module):
     def on_grid(self) -> bool:
         """Whether all outputs are at the ends of steps."""
         return self._grid()[2]
+
+    @property
+    def grid_times(self) -> np.ndarray:
+        """Starts of all steps, and the end."""
+        return self._grid()[0]
 
     def _grid(self):
         """Step times, the step in which each output lies, whether all outputs are at the ends of steps."""

@@ -58,6 +58,12 @@ class Health:
     def __repr__(self) -> str:
         return limited(str(self))
 
+    @property
+    def work_known(self) -> bool:
+        """Whether the outputs are near enough to each other to tell the work."""
+        scale = max(np.abs(self.kinetic).max(), np.abs(self.energy - self.energy[0]).max())
+        return bool(self.quadrature <= max(_TOO_FEW * scale, _AT_REST * np.abs(self.energy).max()))
+
     def _repr_html_(self) -> str:
         from ..plots.notebook import cell_output, picture_of
 
@@ -65,11 +71,11 @@ class Health:
         return cell_output("Health", lines, picture=picture_of(self.plot_energy))
 
     def plot_energy(self, ax: Any = None) -> Any:
-        """Energy, and the work of all that has no potential, over time; returns the axes."""
+        """Energy, and the work of all that has no potential where it is known, over time; returns the axes."""
         from ..plots.curves import over_time
 
-        potential = self.energy - self.kinetic
-        named = {"kinetic": self.kinetic, "potential": potential, "sum": self.energy, "work put in": self.work}
+        named = {"kinetic": self.kinetic, "potential": self.energy - self.kinetic, "sum": self.energy}
+        named |= {"work put in": self.work} if self.work_known else {}
         return over_time(self.times, named, "energy [J]", ax)
 
     def plot_residuals(self, ax: Any = None) -> Any:
@@ -94,7 +100,7 @@ class Health:
         start, end = self.energy[[0, -1]]
         lines.append(f"energy: {start:.6g} J at the start, {end:.6g} J at the end (kinetic and potential)")
         rounding = _AT_REST * np.abs(self.energy).max()
-        if self.quadrature > max(_TOO_FEW * scale, rounding):
+        if not self.work_known:
             count = counted(len(self.energy), "output")
             lines.append(
                 f"work of dampers, loads and moving constraints in between: not known from {count}, between which "

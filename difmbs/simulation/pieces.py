@@ -20,7 +20,7 @@ from ..dynamics.projection import DRIFT, ROUNDS, start_limits, violations
 from ..system.control import controlled
 from ..system.system import System
 from .adaptive_steps import AdaptiveSteps
-from .fixed_steps import FixedSteps
+from .fixed_steps import FixedSteps, is_sound
 from .solution import Solution
 from .trajectory import corrections_of
 
@@ -78,6 +78,11 @@ class PiecewiseRun:
         """The time."""
         whole = self.passed >= self.count and int(self._summary.status) == Status.ok.value
         return float(self.time_loop.outputs[-1] if whole else self._summary.time)
+
+    @property
+    def step_end(self) -> float:
+        """The end of the last step."""
+        return float(self._summary.time)
 
     @property
     def steps(self) -> int:
@@ -236,7 +241,8 @@ def _row(
 ) -> OutputRow:
     """An output brought back onto the constraints, with accelerations and multipliers where there are constraints."""
     here = system if on is None else system.switched(on)
-    q, v = split(system, time_loop.at_output(here, begin, number, y, output))
+    y = time_loop.at_output(here, begin, number, y, output)
+    good, (q, v) = good & is_sound(y), split(system, y)
     shown = system.constrained and not system.redundant
     corrections = corrections_of(time_loop, system, shown)
     u: Any = None

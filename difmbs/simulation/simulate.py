@@ -1,7 +1,9 @@
 """From a system to its motion."""
 
 import functools
+import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import diffrax
@@ -9,8 +11,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..core.errors import SimulationError
-from ..core.parameters import ParameterPath
+from ..core.errors import ParameterError, SimulationError, did_you_mean
+from ..core.parameters import ParameterPath, show
 from ..core.status import Status
 from ..core.types import Params
 from ..dynamics.accelerations import named, split
@@ -120,6 +122,17 @@ def run_in_pieces(
     warn_of_single_precision(system.gravity.dtype)
     times = output_times(saveat, t0, t1)
     return PiecewiseRun(system, _time_loop(system, solver, (t0, t1, dt), times, (rtol, atol), max_steps))
+
+
+def piecewise_run(function: str, system: System, arguments: Mapping[str, Any]) -> PiecewiseRun:
+    """`run_in_pieces` with arguments that a function has been given."""
+    known = [name for name in inspect.signature(run_in_pieces).parameters if name != "system"]
+    for name in arguments:
+        if name not in known:
+            raise ParameterError(f"{function} has no argument {show(name)}. {did_you_mean(name, known)}")
+    if "t1" not in arguments:
+        raise ParameterError(f"{function} needs t1, the time at which the run ends.")
+    return run_in_pieces(system, **arguments)
 
 
 def _usual(dt: float | None) -> diffrax.AbstractSolver:

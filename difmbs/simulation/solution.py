@@ -58,7 +58,13 @@ class Solution(eqx.Module):
     @property
     def names(self) -> tuple[str, ...]:
         """The sensors, and the output variables of every element. Of vectors there are .x, .y and .z too."""
-        return output_names(self.system)
+        return output_names(self.one_system)
+
+    @property
+    def one_system(self) -> System:
+        """The system; of a batch that of its first member."""
+        first = (0,) * (self.t.ndim - 1)
+        return jax.tree.map(lambda x: x[first], self.system) if first else self.system
 
     def keys(self) -> tuple[str, ...]:
         """`names`, for `dict(solution)`."""
@@ -85,7 +91,7 @@ class Solution(eqx.Module):
         except ParameterError as error:
             raise ParameterError(str(error)) from None
 
-    def plot(self, *names: str, ax: Any = None, label: str | None = None, **options: Any) -> Any:
+    def plot(self, *names: Any, ax: Any = None, label: Any = None, **options: Any) -> Any:
         """Outputs over time, a panel for each unit; returns the axes, one pair or an array.
 
         `names`: None of them: the sensors, or where the bodies are; `ax`: axes to draw on, such as those of another
@@ -107,24 +113,25 @@ class Solution(eqx.Module):
 
         return check(self).plot_residuals(ax)
 
-    def plot_spectrum(self, name: str, ax: Any = None, label: str | None = None) -> Any:
-        """Amplitudes of an output over frequency; returns the axes."""
+    def plot_spectrum(self, *names: Any, ax: Any = None, label: Any = None) -> Any:
+        """Amplitudes of outputs over frequency; returns the axes."""
         from .solution_plots import plot_spectrum
 
-        return plot_spectrum(self, name, ax, label)
+        return plot_spectrum(self, names, ax, label)
 
-    def plot_phase(self, x: str, y: str, ax: Any = None, label: str | None = None) -> Any:
+    def plot_phase(self, x: Any, y: Any, ax: Any = None, label: Any = None) -> Any:
         """One output over another, with a dot at the start; returns the axes."""
         from .solution_plots import plot_phase
 
         return plot_phase(self, x, y, ax, label)
 
-    def to_pandas(self, *names: str) -> Any:
+    def to_pandas(self, *names: Any) -> Any:
         """A `pandas.DataFrame` with a column for each number of these outputs, None of them: of all, and the times as
         its index. Needs pandas."""
         from .solution_plots import numbers_by_name
 
-        return data_frame(np.asarray(self.t), numbers_by_name(self, names))
+        columns = numbers_by_name(self, names)
+        return data_frame(np.asarray(self.t), columns)
 
     def outputs(self, i: int) -> Outputs:
         """All named outputs at the i-th output time, of a single simulation."""
@@ -164,7 +171,11 @@ def all_outputs(solution: Solution) -> dict[str, np.ndarray]:
     rows = np.flatnonzero(good)
     pick = lambda x: None if x is None else jax.tree.map(lambda y: np.asarray(y)[rows], x)
     kept = map(pick, (solution.on, solution.accelerations, solution.t, solution.q, solution.v))
-    found = every_output(solution.system, *kept) if len(rows) else {}
+    if len(rows):
+        found = every_output(solution.system, *kept)
+    else:
+        q, v = (np.asarray(x)[None] for x in solution.system.initial_state())
+        found = {name: x[:0] for name, x in every_output(solution.system, None, None, np.zeros(1), q, v).items()}
     if len(rows) == len(good):
         return found
     full = {name: np.full((len(good), *x.shape[1:]), np.nan) for name, x in found.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.errors import ParameterError
 from ..core.reprs import times
 from ..dynamics.output_units import of_output, with_unit
-from ..dynamics.outputs import entry_names
+from ..dynamics.outputs import check_names, entry_names
 from ..plots.curves import panels, phase, spectrum
 from ..plots.notebook import cell_output, picture_of
 from .solution import Solution, all_outputs
@@ -18,20 +18,25 @@ _MOST_SHOWN = 6
 
 
 def plot(solution: Solution, names: Sequence[str], ax: Any, label: str | None, **options: Any) -> Any:
-    t = _times(solution)
+    t, names = _times(solution), check_names("plot", names)
+    t = t.reshape(-1, t.shape[-1]) if t.ndim > 2 else t
     columns: dict[str, dict[str, np.ndarray]] = {}
     for name in names or _usual(solution):
         columns.setdefault(of_output(solution.system, name), {}).update(_moving(_entries(solution, name)))
     return panels(t, columns, ax, label, **options)
 
 
-def plot_spectrum(solution: Solution, name: str, ax: Any, label: str | None) -> Any:
-    t, unit = _times(solution, single=True), of_output(solution.system, name)
-    return spectrum(t, _one(solution, name), name, unit, ax, label)
+def plot_spectrum(solution: Solution, names: Sequence[str], ax: Any, label: str | None) -> Any:
+    t = _times(solution, single=True)
+    for name in check_names("plot_spectrum", names):
+        said = label if len(names) == 1 else " ".join(filter(None, (name, label)))
+        ax = spectrum(t, _one(solution, name), name, of_output(solution.system, name), ax, said)
+    return ax
 
 
 def plot_phase(solution: Solution, x: str, y: str, ax: Any, label: str | None) -> Any:
     _times(solution, single=True)
+    check_names("plot_phase", (x, y))
     said = tuple(with_unit(name, of_output(solution.system, name)) for name in (x, y))
     return phase(_one(solution, x), _one(solution, y), (said[0], said[1]), ax, label)
 
@@ -51,6 +56,7 @@ def solution_cell(solution: Solution) -> str:
 def numbers_by_name(solution: Solution, names: Sequence[str]) -> dict[str, np.ndarray]:
     """A column over time for each number of each output, None of them: of all."""
     _times(solution, single=True)
+    names = check_names("to_pandas", names)
     known = {} if names else all_outputs(solution)
     found: dict[str, np.ndarray] = {}
     for name in names or solution.names:
@@ -86,7 +92,9 @@ def _times(solution: Solution, single: bool = False) -> np.ndarray:
 def _one(solution: Solution, name: str) -> np.ndarray:
     values = np.asarray(solution[name])
     if values.ndim != 1:
-        raise ParameterError(f"'{name}' has several numbers; name one of them, such as '{name}.x'.")
+        one = entry_names(solution.system, name, values.shape[1:])[0]
+        which = f"such as '{one}'" if "[" not in one or one.count("[") == 1 else "which here have no names"
+        raise ParameterError(f"'{name}' has several numbers; name one of them, {which}.")
     return values
 
 

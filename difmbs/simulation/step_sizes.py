@@ -3,12 +3,12 @@
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
 
 from ..core.reprs import times
 from ..system.system import System
-from .simulate import run_in_pieces
+from .fixed_steps import FixedSteps
+from .simulate import piecewise_run
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -20,6 +20,8 @@ class StepSizes:
     rejected: int
 
     def __repr__(self) -> str:
+        if not len(self.sizes):
+            return "StepSizes(none)"
         said = f"{times(self.times)}, sizes from {self.sizes.min():.3g} to {self.sizes.max():.3g} s"
         return f"StepSizes({said}, {self.rejected} rejected)"
 
@@ -31,14 +33,17 @@ class StepSizes:
 
 
 def step_sizes(system: System, **arguments: Any) -> StepSizes:
-    """The steps that `simulate` makes with these arguments: the run is made again, step by step."""
-    run = run_in_pieces(system, **arguments)
-    ends, before = [], run.reached
-    first = before
+    """The steps that `simulate` makes with these arguments: the run is made again, step by step if their sizes vary."""
+    run = piecewise_run("step_sizes", system, arguments)
+    if isinstance(run.time_loop, FixedSteps):
+        while not run.finished:
+            run.advance()
+        grid = run.time_loop.grid_times[: run.steps + 1]
+        return StepSizes(grid[:-1], np.diff(grid), 0)
+    ends = [run.reached]
     while not run.finished:
         run.advance(steps=1)
-        if run.reached > before:
-            before = run.reached
-            ends.append(before)
-    found = np.array([first, *ends])
-    return StepSizes(found[:-1], np.diff(found), int(jax.device_get(run.rejected)))
+        if run.step_end > ends[-1]:
+            ends.append(run.step_end)
+    found = np.array(ends)
+    return StepSizes(found[:-1], np.diff(found), run.rejected)

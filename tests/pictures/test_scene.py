@@ -150,6 +150,29 @@ def test_own_elements_and_all_others_are_drawn():
     assert {"kite", "own body"} <= said
 
 
+def test_all_of_a_mechanism_is_in_view_and_nothing_is_of_a_silly_size():
+    """Where markers alone tell no size: hinged at one place, free, far away, with functions of one's own."""
+    for at, body in (
+        ((100.0, 0, 0), mbs.Box(1.0, (1.0, 0.2, 0.1), (0.5, 0, 0))),
+        ((0.0, 0, 0), mbs.RigidBody(1.0, 0.1 * np.eye(3), (0.5, 0, 0))),
+    ):
+        model = mbs.Model(gravity=(0, 0, -9.81))
+        bar = model.add("bar", body, position=at)
+        model.add("hinge", mbs.RevoluteJoint((0, 1, 0)), between=(model.ground.at(*at), bar))
+        model.add("push", mbs.Force(lambda t: jnp.stack([jnp.cos(t), t, t])), on=bar)
+        _, scene = moving(model.assemble(), t1=0.5, dt=1e-2)
+        assert 0.4 < scene.view.size < 2
+        assert 0.002 < scene.unit < 0.05
+        places = scene.reach() - scene.view.center
+        assert np.abs(places @ scene.view.right).max() < 0.51 * scene.view.width
+    model = mbs.Model()
+    ball = model.add("ball", mbs.MassPoint(1.0), position=(0, 0, 1))
+    model.add("floor", mbs.SpherePlaneContact(1e5, radius=0.1), between=(model.ground, ball))
+    q, v = model.assemble().initial_state()
+    scene = scene_of(model.assemble(), np.zeros(1), np.asarray(q)[None], np.asarray(v)[None])
+    assert [part.mesh for part in scene.parts if part.name == "floor"] == ["sphere", "plane"]
+
+
 def test_outlines_of_any_form_are_filled():
     concave = np.array([[0, 0], [2, 0], [2, 2], [1, 0.5], [0, 2.0]])
     for outline in (concave, concave[::-1]):

@@ -72,6 +72,10 @@ def test_the_steps_of_a_run_are_those_it_made():
     assert len(steps.sizes) == int(mbs.simulate(system, t1=2.0).stats["steps"])
     np.testing.assert_allclose(steps.times[1:], steps.times[:-1] + steps.sizes[:-1])
     assert steps.times[-1] + steps.sizes[-1] == pytest.approx(2.0)
+    fixed = mbs.step_sizes(system, t1=1.0, dt=0.013)
+    assert len(fixed.sizes) == int(mbs.simulate(system, t1=1.0, dt=0.013).stats["steps"])
+    np.testing.assert_allclose(fixed.sizes[:-1], 0.013)
+    assert np.sum(fixed.sizes) == pytest.approx(1.0)
     axes = steps.plot()
     np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), steps.sizes)
 
@@ -87,10 +91,29 @@ def test_fits_and_records_show_data_and_fit():
         fit.plot("z")
 
 
+def test_one_of_many_is_asked_for_by_its_number():
+    model = mbs.Model(gravity=(0, -9.81, 0))
+    beads = model.add("beads", mbs.MassPoint2D([1.0, 2.0, 3.0]), position=[(1, 0), (2, 0), (3, 0)])
+    model.add("springs", mbs.SpringDamper(1.0, [10.0, 20.0]), between=(beads[[0, 1]], beads[[1, 2]]))
+    solution = mbs.simulate(model.assemble(), t1=0.1, dt=1e-2)
+    np.testing.assert_array_equal(solution["beads.position[2]"], solution["beads.position"][:, 2])
+    np.testing.assert_array_equal(solution["beads.position[2].x"], solution["beads.position"][:, 2, 0])
+    axes = solution.plot("beads.position[1].y", "springs.distance[0]")
+    assert axes.get_ylabel() == "[m]"
+    made = mbs.animate(solution, values=["springs.force_local[1]"], trails=["beads"])
+    assert made.frames == 101
+    with pytest.raises(mbs.ParameterError, match="has instances 0 to 2"):
+        solution["beads.position[3]"]
+
+
 def test_what_cannot_be_plotted_is_said(solution):
     with pytest.raises(mbs.ParameterError, match="has several numbers"):
         solution.plot_spectrum("crank.position")
     with pytest.raises(mbs.ParameterError, match="there are 2 units"):
         solution.plot("crank.rotation", "crank.position", ax=plt.subplots(3)[1])
+    with pytest.raises(mbs.ParameterError, match="plot takes names"):
+        solution.plot(["crank.rotation"])
+    with pytest.raises(mbs.ParameterError, match="ax must be axes of matplotlib"):
+        solution.plot("crank.rotation", ax=3)
     with pytest.raises(mbs.ParameterError, match="no output 'rotatoin'"):
         solution.plot("crank.rotatoin")

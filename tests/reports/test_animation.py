@@ -107,6 +107,10 @@ def test_films_need_no_browser(motions, folder):
     made = mbs.animate(motions[0], folder / "film.gif", frames=4, seconds=1)
     with Image.open(made.path) as image:
         assert (image.n_frames, made.page) == (4, "")
+    shown = dict(color_by="force", values="spring.distance", trails="tip", labels=["a", "b"])
+    both = mbs.animate(motions, folder / "both.GIF", frames=3, **shown)
+    with Image.open(both.path) as image:
+        assert image.n_frames == 3
     with pytest.raises(mbs.ParameterError, match="needs the program ffmpeg"):
         mbs.animate(motions[0], folder / "film.mp4", frames=2)
 
@@ -146,7 +150,10 @@ def test_shapes_of_ones_own_are_where_the_body_is(motions, file):
         ("takes a Solution", dict(motion=3)),
         ("takes a Solution", dict(motion=[])),
         ("writes .html, .gif and .mp4", dict(path="x.txt")),
-        ("2 motions need as many|labels: 1", dict(labels=["a", "b"])),
+        ("labels: there are 1 motions, got 2 labels", dict(labels=["a", "b"])),
+        ("trails takes a list of names", dict(trails=True)),
+        ("experiment = 'a' is for fits", dict(experiment="a")),
+        ("seconds must be > 0", dict(seconds=-1)),
         ("there is no body 'barr'. Did you mean 'bar'", dict(shapes={"barr": "x.stl"})),
         ("'bar' takes the path", dict(shapes={"bar": 3})),
         ("there is no output 'forze'", dict(color_by="forze")),

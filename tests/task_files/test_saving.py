@@ -1,5 +1,7 @@
 """Fits and designs in files, and results that become solutions again."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -35,6 +37,30 @@ def test_designs_are_kept_by_name(tmp_path):
     assert isinstance(kept, mbs.SavedDesign)
     assert (kept.values, dict(kept.objectives), str(kept)) == (design.values, design.objectives, str(design))
     assert kept.fingerprint == mbs.fingerprint(design.system)
+
+
+def test_batches_of_turning_bodies_are_kept(tmp_path):
+    model = mbs.Model()
+    bar = model.add("bar", mbs.RigidBody2D(1.0, 1.0))
+    model.add("spring", mbs.SpringDamper(0.2, 1.0), between=(model.ground.at(0, 1, 0), bar.at(0.1)))
+    system = model.assemble()
+    run = lambda k: mbs.simulate(system, t1=0.1, dt=1e-2, params={"spring": {"stiffness": k}})
+    batch = jax.vmap(run)(jnp.array([1.0, 2.0]))
+    mbs.save_result(batch, tmp_path / "batch.npz")
+    kept = mbs.load_result(tmp_path / "batch.npz")
+    np.testing.assert_array_equal(kept["bar.rotation"], batch["bar.rotation"])
+    assert "spring.force" in batch.names
+
+
+def test_results_that_say_what_they_are_not_are_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    solution = mbs.simulate(models.oscillator(), t1=0.1, dt=1e-2)
+    mbs.save_result(solution, path)
+    known = dict(np.load(path))
+    for change in ({"kind": "fit"}, {"kind": "x"}, {"t": known["t"][:3]}, {"status": "zzz"}):
+        np.savez(path, allow_pickle=False, **{**known, **change})
+        with pytest.raises(mbs.FileError, match="is not a result of difmbs, or is damaged"):
+            mbs.load_result(path)
 
 
 @pytest.mark.parametrize("make", [models.four_bar, models.taut_rope], ids=lambda f: f.__name__)

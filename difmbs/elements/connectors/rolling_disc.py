@@ -86,5 +86,5 @@ class RollingDisc(AbstractConstraint):
         return jnp.sum(normal * (self._contact(config) - config[0].p))
 
     def symbols(self) -> tuple[Symbol, ...]:
-        size = (0.1 * self.radius, self.radius, self.radius)
-        return (Symbol("disc", marker=1, axis=self.axis, size=size), Symbol("plane", axis=self.normal))
+        size = (0.4 * self.radius, self.radius, self.radius)
+        return (Symbol("rotor", marker=1, axis=self.axis, size=size), Symbol("plane", axis=self.normal))

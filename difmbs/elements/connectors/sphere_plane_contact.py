@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 
 from ...core.parameters import parameter
 from ...core.types import Numbers, Scalar, Vector3
@@ -85,5 +86,5 @@ class SpherePlaneContact(AbstractForce):
         return config[1].p - self.radius * self._normal(config)
 
     def symbols(self) -> tuple[Symbol, ...]:
-        ball = [Symbol("sphere", marker=1, size=self.radius)] * (self.radius > 0)
+        ball = (Symbol("sphere", marker=1, size=self.radius),) if np.any(self.radius) else ()
         return (*ball, Symbol("plane", axis=self.normal))
