@@ -154,13 +154,16 @@ def rounded(points: np.ndarray, radius: float, around: int = 24) -> np.ndarray:
 
 
 def hull(points: np.ndarray) -> np.ndarray:
-    """Corners of the convex hull of points (n, 2), counter-clockwise."""
-    order = np.lexsort(points.T[::-1])
+    """Corners of the convex hull of points (n, 2), counter-clockwise, but for those that hardly are."""
+    size = float(np.ptp(points, axis=0).max())
+    # In steps, so that rounding does not decide which is the first.
+    steps = np.round(points / (1e-7 * size if size > 0 else 1.0))
+    order = np.lexsort(steps.T[::-1])
     chains = []
     for way in (order, order[::-1]):
         chain: list[np.ndarray] = []
         for p in points[way]:
-            while len(chain) > 1 and _area(chain[-2], chain[-1], p) <= 0:
+            while len(chain) > 1 and _area(chain[-2], chain[-1], p) <= 1e-6 * size**2:
                 chain.pop()
             chain.append(p)
         chains += chain[:-1]

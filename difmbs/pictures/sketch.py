@@ -60,7 +60,7 @@ def sketch(
     for part, A, p in placed:
         if np.any(A):
             points = (scene.meshes[part.mesh].points @ A.T + p) @ basis
-            layers.append((part, A, p, points, float(np.mean(points[:, 2]))))
+            layers.append((part, A, p, points, _depth(np.mean(points[:, 2]), scene)))
     # In the plane small things are before large ones, in space near ones before far ones.
     rank = {"ground": 0, "bodies": 1, "connectors": 2, "loads": 3}
     plane = lambda x: (rank[x[0].layer], -float(np.prod(np.ptp(x[3][:, :2], axis=0))))
@@ -114,26 +114,39 @@ def _draw(
     if len(pieces) > _MOST_PIECES:
         pieces = [(slice(0, len(points)), False)]
     # Far ones first.
-    for here, convex in sorted(pieces, key=lambda piece: float(np.mean(points[piece[0], 2]))):
+    for here, convex in sorted(pieces, key=lambda piece: _depth(np.mean(points[piece[0], 2]), scene)):
         # The sides of boxes in space are told apart by their shades.
         flat = convex and (scene.view.plane or here.stop - here.start > _CORNERS)
         if not flat:
-            _fill(axes, mesh, here, points, np.linalg.inv(A), basis, color, alpha)
+            _fill(axes, scene, mesh, here, points, np.linalg.inv(A), basis, color, alpha)
         if convex:
             face = color if flat else "none"
             axes.add_patch(Polygon(hull(points[here, :2]), facecolor=face, edgecolor=0.55 * color, lw=0.8, alpha=alpha))
 
 
+def _depth(height: Any, scene: Scene) -> Any:
+    """Of what is drawn later the larger: in steps, so that rounding does not decide between what is equally near."""
+    return np.round(np.asarray(height) / (1e-6 * scene.view.size))
+
+
 def _fill(
-    axes: Axes, mesh: Mesh, here: slice, points: Any, inverse: Any, basis: Any, color: np.ndarray, alpha: float
+    axes: Axes,
+    scene: Scene,
+    mesh: Mesh,
+    here: slice,
+    points: Any,
+    inverse: Any,
+    basis: Any,
+    color: np.ndarray,
+    alpha: float,
 ) -> None:
     """The triangles of a piece that face the eye, shaded."""
     inside = (mesh.triangles[:, 0] >= here.start) & (mesh.triangles[:, 0] < here.stop)
     corners = points[mesh.triangles[inside]]
-    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] > 0
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] > 1e-9 * scene.view.size**2
     normals = (mesh.normals[mesh.triangles[inside][facing]].mean(axis=1) @ inverse) @ basis
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
-    order = np.argsort(corners[facing][:, :, 2].mean(axis=1))
+    order = np.argsort(_depth(corners[facing][:, :, 2].mean(axis=1), scene), kind="stable")
     shade = 0.62 + 0.38 * np.clip(normals[order] @ _LIGHT, 0, 1)
     colors = np.clip(shade[:, None] * color * 1.05, 0, 1)
     shown = corners[facing][order][:, :, :2]
