@@ -16,6 +16,8 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .batched_loops import of_batch
+
 Tree = Any
 """A pytree of arrays. Of tangents and cotangents, None stands for zero."""
 Shapes = Any
@@ -125,7 +127,8 @@ def _call_batched(x, axes, *, function, shapes, derivative):
         )(list(x), list(tangents))
 
     shapes = _of_batch(shapes, _size(x, axes))
-    results = _call.bind(*x, function=jax.vmap(function, tuple(axes)), shapes=shapes, derivative=of_each)
+    together = of_batch(jax.vmap(function, tuple(axes)))
+    results = _call.bind(*x, function=together, shapes=shapes, derivative=of_each)
     return results, [0] * len(results)
 
 
@@ -160,7 +163,7 @@ def _linear_batched(operands, axes, *, linear, shapes, count):
     size = _size(operands, axes)
     known, x = operands[:count], operands[count:]
     x = [batching.bdim_at_front(*one, size) for one in zip(x, axes[count:], strict=True)]
-    forwards, backwards = (jax.vmap(f, (tuple(axes[:count]), 0)) for f in (linear.forwards, linear.backwards))
+    forwards, backwards = (of_batch(jax.vmap(f, (tuple(axes[:count]), 0))) for f in (linear.forwards, linear.backwards))
     batched = LinearMap(forwards, backwards, linear.sentence)
     results = _bind(batched, _of_batch(shapes, size), known, x)
     return results, [0] * len(results)

@@ -11,11 +11,12 @@ _ROWS = 8
 
 
 def by_component(x: Any) -> Any:
-    """x, in a program stored component by component, so that processors treat several rows at once.
+    """x, in a program stored component by component, so that processors treat several rows at once; in a batch several
+    members, if there are more of them.
 
     An operation of its own, because JAX's does it outside of programs too, where others then misread the array.
     """
-    return stored.bind(x, order=(1, 0)) if len(x) >= _ROWS else x
+    return stored.bind(x, order=(1, 0)) if len(x) >= _ROWS else side_by_side(x)
 
 
 def side_by_side(x: Any) -> Any:
@@ -30,7 +31,10 @@ def _batched(operands, axes, *, order):
     (x,), (axis,) = operands, axes
     if order is None:
         return stored.bind(x, order=(*(i for i in range(x.ndim) if i != axis), axis)), axis
-    return stored.bind(x, order=(axis, *(i + (i >= axis) for i in order))), axis
+    inner = [i + (i >= axis) for i in order]
+    # Neighbours in memory are what there is most of.
+    order = (*inner, axis) if x.shape[axis] > x.shape[inner[-1]] else (axis, *inner)
+    return stored.bind(x, order=order), axis
 
 
 stored = Primitive("stored")

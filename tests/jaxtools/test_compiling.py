@@ -25,7 +25,7 @@ def screen(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(_compiling, "sys", SimpleNamespace(stderr=screen))
     monkeypatch.setattr(_compiling, "_PATIENCE", 0.05)
-    monkeypatch.setattr(_compiling, "_PAUSE", 0.02)
+    monkeypatch.setattr(_compiling, "_PAUSE", 0.1)
     watch = _compiling._CompileWatch()
     monkeypatch.setattr(_compiling, "_WATCH", watch)
     _compiling.watch()
@@ -48,7 +48,7 @@ def slow_program(x):
 def test_it_is_said_once_while_programs_of_difmbs_are_compiled(screen):
     jax.jit(slow_program)(1.0)
     assert screen.getvalue() == SAID
-    time.sleep(0.1)
+    time.sleep(0.4)
     jax.jit(lambda x: slow_program(x) + slow(x))(1.0)
     assert screen.getvalue() == SAID * 2
 
@@ -65,7 +65,7 @@ def test_every_simulation_is_such_a_program(screen):
 
 def test_nothing_is_said_of_other_programs_and_of_long_runs(screen):
     jax.jit(slow)(1.0)
-    time.sleep(0.1)
+    time.sleep(0.4)
     _compiling.called()
     time.sleep(0.2)
     assert screen.getvalue() == ""
@@ -75,7 +75,7 @@ def test_nothing_is_said_where_silence_is_wanted_or_nobody_looks(screen, monkeyp
     with _compiling.silence():
         jax.jit(slow_program)(1.0)
     assert screen.getvalue() == ""
-    time.sleep(0.1)
+    time.sleep(0.4)
     monkeypatch.setattr(_compiling, "sys", SimpleNamespace(stderr=io.StringIO()))
     jax.jit(lambda x: slow_program(x) + 1)(1.0)
     assert screen.getvalue() == ""

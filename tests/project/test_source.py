@@ -162,6 +162,10 @@ def test_the_setting_of_xla_respects_the_users(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--other")
     set_options()
     assert os.environ["XLA_FLAGS"].count("xla_backend_extra_options") == 1
-    for option in ("xla_cpu_experimental_ynn_fusion_type", "xla_cpu_use_fusion_emitters"):
+    for option in (
+        "xla_cpu_experimental_ynn_fusion_type",
+        "xla_cpu_use_fusion_emitters",
+        "xla_cpu_prefer_vector_width",
+    ):
         assert os.environ["XLA_FLAGS"].count(option) == 1
     assert os.environ["XLA_FLAGS"].endswith(" --other")

@@ -241,6 +241,30 @@ def test_one_bad_member_of_a_batch_harms_no_other():
     assert np.isnan(batch.q[1]).all()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(dt=5e-3, saveat=[0.0, 0.0, 0.1, 0.1, 0.15, 0.2]),
+        dict(dt=4.9e-3, saveat=[0.0, 0.1, 0.1001, 0.2]),
+        dict(saveat=[0.0, 0.05, 0.2]),
+    ],
+    ids=["on the grid", "between steps", "adaptive"],
+)
+def test_gradients_in_a_batch_are_those_alone(options):
+    def loss(k):
+        params = {"spring": {"stiffness": k * jnp.ones(3)}}
+        tip = mbs.simulate(SYSTEM, t1=0.2, params=params, throw=False, max_steps=200, **options)["tip"]
+        return jnp.sum(jnp.cos(tip) * jnp.arange(1.0, 1.0 + tip.size).reshape(tip.shape))
+
+    # The second one ends on the way.
+    stiffness = jnp.array([50.0, 1e7, 60.0])
+    alone = [jax.grad(loss)(k) for k in stiffness]
+    for together in (jax.jit(jax.vmap(jax.grad(loss)))(stiffness), jax.jit(jax.vmap(jax.jacfwd(loss)))(stiffness)):
+        np.testing.assert_allclose(together[::2], np.stack(alone)[::2], rtol=1e-11)
+        assert np.isnan(together[1])
+    assert np.isnan(alone[1])
+
+
 def test_new_numbers_do_not_compile_again():
     run = lambda k: mbs.simulate(SYSTEM, t1=0.11, dt=1e-2, params={"spring": {"stiffness": np.full(3, k)}})
     run(50.0)
