@@ -35,7 +35,8 @@ def pushforward(run: RecordedRun, dp: PyTree, dy0: State) -> tuple[Any, Any]:
 
     dp, dy0 = jax.tree.map(side_by_side, (dp, dy0))
     grid = _GridOutputs.of(run.time_loop) if run.time_loop.on_grid else None
-    # Members of a batch that have no steps left go on with the others, and write into a row that is not kept.
+    # Members of a batch that have no steps left go on with the others, and write what they have not reached, or into a
+    # row that is not kept.
     unknown = jnp.full(((run.outputs if grid is None else grid.size) + 1, *dy0.shape), jnp.nan, dy0.dtype)
     outputs = unknown if grid is None else with_row(unknown, int(grid.of_states[0]), dy0)
     start = jnp.asarray(0), jnp.asarray(0), dy0, outputs, jnp.full(run.events, jnp.nan, dy0.dtype)
@@ -74,8 +75,7 @@ def _push(run: RecordedRun, grid: _GridOutputs | None, dp: PyTree, states: PyTre
     tangent = lambda function: jax.jvp(function, (y, result), (dy, dresult))[1]
     ending = side_by_side(tangent(lambda y, result: step.ending(h, y, result)))
     if grid is not None:
-        row = jnp.where(k < accepted.steps, jnp.asarray(grid.of_states)[k + 1], grid.size)
-        return k + 1, j, ending, with_row(outputs, row, ending), moments
+        return k + 1, j, ending, with_row(outputs, jnp.asarray(grid.of_states)[k + 1], ending), moments
 
     def save(carry):
         j, outputs = carry

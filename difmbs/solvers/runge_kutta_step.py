@@ -2,8 +2,8 @@
 
 Diffrax loops over the stages of a step, which costs more than the physics of a small system: where that is cheap they
 are written out here. `result`, and so its derivative in `pull`, loops over them: the equations of motion and their
-derivative are compiled once each, and nothing is stored but the stages. In batches `pull` writes them out, too: that is
-four times as fast, and takes twice as long to compile.
+derivative are compiled once each, and nothing is stored but the stages. In batches `pull` writes them out, too, with
+1.6 (Tsit5) to 4.6 times (RK4, one spring) the speed of the loop: that takes twice as long to compile.
 """
 
 import functools

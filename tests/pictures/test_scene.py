@@ -173,6 +173,21 @@ def test_all_of_a_mechanism_is_in_view_and_nothing_is_of_a_silly_size():
     assert [part.mesh for part in scene.parts if part.name == "floor"] == ["sphere", "plane"]
 
 
+@pytest.mark.parametrize("turned", [1, -1])
+def test_what_is_near_is_drawn_over_what_is_far(turned):
+    places = np.array([[0.0, 0, 0], [1, 0.2, 0.1], [0.3, 1, 0.4], [0.2, 0.5, 1]])[::turned]
+    model = mbs.Model()
+    model.add("stars", mbs.MassPoint(mass=np.ones(4)), position=places)
+    q, v = model.assemble().initial_state()
+    scene = scene_of(model.assemble(), np.zeros(1), np.asarray(q)[None], np.asarray(v)[None])
+    assert not scene.view.plane
+    axes = matplotlib.figure.Figure().add_subplot()
+    sketch(axes, scene, names=False)
+    drawn = np.array([patch.get_xy().mean(axis=0) for patch in axes.patches])
+    wanted = places[np.argsort(places @ scene.view.front)] @ np.stack([scene.view.right, scene.view.up], axis=1)
+    np.testing.assert_allclose(drawn, wanted, atol=0.02)
+
+
 def test_outlines_of_any_form_are_filled():
     concave = np.array([[0, 0], [2, 0], [2, 2], [1, 0.5], [0, 2.0]])
     for outline in (concave, concave[::-1]):
