@@ -1,0 +1,1 @@
+"""Work on many of a kind, chunk by chunk."""

@@ -1,0 +1,127 @@
+"""The loop over chunks: hands them out, takes what comes back, and can be stopped."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+from ..core.errors import SimulationError, counted
+from .workers import Workers, is_broken, is_lost
+
+Work = Callable[[Any], Any]
+"""From the rows of some chunks to their results, as numpy arrays."""
+
+_SECONDS = 0.5
+"""About how long a worker is busy with what it is handed at once."""
+_LOSSES = 3
+"""Number of times that workers may be lost in a row, without a chunk in between."""
+
+
+class ChunkLoop:
+    """Does chunks with these `numbers`; at most `most` are handed out at once, as many as take a moment.
+
+    `rows_of(numbers)` is what the work is given; `take(numbers, results)` is called here, as results come.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        numbers: Iterable[int],
+        rows_of: Callable[[Sequence[int]], Any],
+        take: Callable[[Sequence[int], Any], None],
+        *,
+        most: int,
+        executor: Any = None,
+    ):
+        self._work, self._rows_of, self._take, self._most = work, rows_of, take, most
+        # The next one is last.
+        self._left = list(numbers)[::-1]
+        self._running: dict[Future[Any], Sequence[int]] = {}
+        self._workers = Workers(executor)
+        self._losses, self._together = 0, 1
+
+    def run(self, stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Whether all are done, or it was `stopped`.
+
+        Ctrl-C and `stopped` wait for the chunks that are being made, whose results are taken. Those of lost workers are
+        handed out again.
+        """
+        try:
+            while (self._left or self._running) and not stopped():
+                whole = self._hand_out()
+                done, _ = wait(self._running, timeout=0.2, return_when=FIRST_COMPLETED)
+                lost = [error for error in map(self._taken, sorted(done, key=self._running.__getitem__)) if error]
+                if lost or not whole:
+                    self._after_loss(not whole or any(map(is_broken, lost)))
+            self._finish()
+        except KeyboardInterrupt:
+            self._finish()
+            raise
+        finally:
+            for future in self._running:
+                future.cancel()
+            self._workers.close()
+        return not self._left
+
+    def _hand_out(self) -> bool:
+        """Whether the executor took them."""
+        while self._left and len(self._running) < self._workers.ahead:
+            numbers = self._left[: -self._together - 1 : -1]
+            try:
+                future = self._workers.submit(_timed, self._work, self._rows_of(numbers))
+            except Exception as error:
+                if not is_broken(error):
+                    raise
+                return False
+            del self._left[-len(numbers) :]
+            self._running[future] = numbers
+        return True
+
+    def _taken(self, future: Future[Any]) -> BaseException | None:
+        """Takes what one has made, or says how its worker was lost."""
+        numbers, error = self._running.pop(future), future.exception()
+        if error is None:
+            results, seconds = future.result()
+            self._take(numbers, results)
+            self._losses = 0
+            if seconds < _SECONDS / 2 and len(numbers) == self._together:
+                self._together = min(2 * self._together, self._most)
+        elif is_lost(error):
+            self._left.extend(reversed(numbers))
+        else:
+            raise error
+        return error
+
+    def _after_loss(self, broken: bool) -> None:
+        """`broken`: all that the executor had is lost."""
+        self._losses += 1
+        if broken:
+            wait(self._running)
+            for future in list(self._running):
+                self._taken(future)
+        missing = counted(len(self._left) + sum(map(len, self._running.values())), "chunk")
+        said = f"a worker ended before its work; {missing} of it missing"
+        if self._losses > _LOSSES:
+            raise SimulationError(f"{said}, {self._losses} times in a row. Is there not enough memory?", "workers_lost")
+        if broken and not self._workers.renewable:
+            raise SimulationError(
+                f"{said}. Pass a function that makes the executor, so that another one is made where it breaks; what "
+                "was written to a folder is not lost: call again with resume=True.",
+                "workers_lost",
+            )
+        if broken:
+            self._workers.close(wait=False)
+
+    def _finish(self) -> None:
+        """Waits for what has begun."""
+        for future in list(self._running):
+            if future.cancel():
+                self._left.extend(reversed(self._running.pop(future)))
+        wait(self._running)
+        for future in list(self._running):
+            self._taken(future)
+
+
+def _timed(work: Work, rows: Any) -> tuple[Any, float]:
+    begun = time.perf_counter()
+    return work(rows), time.perf_counter() - begun

@@ -1,0 +1,107 @@
+"""Who does the chunks: cores and devices of this process, or any executor of `concurrent.futures`."""
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+import jax
+
+from ..core.errors import ParameterError
+from ..core.parameters import show
+
+_LOST = {"KilledWorker", "WorkerLostError", "TerminatedWorkerError"}
+"""Names of what executors of other packages raise where a worker has ended."""
+_MANY = 256
+"""Tasks that are handed out ahead where nobody knows the number of workers."""
+
+
+def is_broken(error: BaseException) -> bool:
+    """Whether an executor can do nothing more, because a worker ended."""
+    return isinstance(error, BrokenExecutor)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a worker ended before its work: no fault of the work."""
+    return is_broken(error) or type(error).__name__ in _LOST
+
+
+class Workers:
+    """`executor`: an executor, a function that makes one, or None: threads of this process, one for each core or
+    device."""
+
+    def __init__(self, executor: Any = None):
+        if executor is not None and not isinstance(executor, Executor) and not callable(executor):
+            raise ParameterError(
+                "executor must be an Executor of concurrent.futures, such as client.get_executor() of Dask, or a "
+                f"function that makes one, got {show(executor)}."
+            )
+        self._given = executor
+        self._own: Any = None
+
+    @property
+    def renewable(self) -> bool:
+        """Whether there is another executor where one has broken."""
+        return not isinstance(self._given, Executor)
+
+    @property
+    def ahead(self) -> int:
+        """Number of tasks that are handed out at a time: nobody waits, and few are left to wait for in the end."""
+        known = getattr(self._executor, "_max_workers", None)
+        return 2 * known if isinstance(known, int) else _MANY
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._executor.submit(function, *arguments)
+
+    @property
+    def _executor(self) -> Any:
+        if isinstance(self._given, Executor):
+            return self._given
+        if self._own is None:
+            self._own = _Threads() if self._given is None else self._given()
+        return self._own
+
+    def close(self, wait: bool = True) -> None:
+        """Ends what was made here."""
+        own, self._own = self._own, None
+        if own is not None:
+            own.shutdown(wait=wait, cancel_futures=True)
+
+
+class _Threads(ThreadPoolExecutor):
+    """One thread for each device; on CPUs for each core, because small programs use one core each."""
+
+    def __init__(self) -> None:
+        devices = jax.local_devices()
+        count = len(devices)
+        if devices[0].platform == "cpu":
+            count = max(count, cores())
+        super().__init__(count, "difmbs-chunks", self._begin)
+        self._places = itertools.cycle(devices)
+        self._local = threading.local()
+        # What the first thread compiles, the others find.
+        self._locks = {device: threading.Lock() for device in devices}
+        self._compiled: set[Any] = set()
+
+    def _begin(self) -> None:
+        self._local.device = next(self._places)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:  # type: ignore[override]
+        return super().submit(self._done, function, *arguments)
+
+    def _done(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        device = self._local.device
+        with jax.default_device(device):
+            if device in self._compiled:
+                return function(*arguments)
+            with self._locks[device]:
+                result = function(*arguments)
+                self._compiled.add(device)
+                return result
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

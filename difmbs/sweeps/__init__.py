@@ -1,0 +1,1 @@
+"""One model with many sets of parameters."""

@@ -1,0 +1,70 @@
+"""Samples of parameters: grids, and draws from distributions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.parameters import as_array, is_numbers, show
+from ..simulation.arguments import check_whole
+
+
+def grid_samples(values: Mapping[str, Sequence[float]]) -> dict[str, np.ndarray]:
+    """All combinations of the values of some parameters; those of the last one vary fastest."""
+    _check_names("grid_samples", values)
+    axes = [as_array(x) for x in values.values()]
+    for name, axis in zip(values, axes, strict=True):
+        if not is_numbers(axis) or axis.ndim != 1 or axis.size == 0:
+            raise ParameterError(f"grid_samples: '{name}' needs a list of numbers, got {show(values[name])}.")
+    combined = np.meshgrid(*axes, indexing="ij")
+    return {name: np.ravel(x) for name, x in zip(values, combined, strict=True)}
+
+
+def random_samples(distributions: Mapping[str, Any], count: int, *, seed: int) -> dict[str, np.ndarray]:
+    """Independent draws of some parameters.
+
+    **Arguments:** `distributions`: by name a pair (lower, upper), between which all values are equally likely, or a
+    distribution of `scipy.stats` such as `scipy.stats.norm(500, 25)`; `seed`: the same one draws the same numbers.
+    """
+    return _drawn("random_samples", distributions, check_whole("count", count), seed, even=False)
+
+
+def latin_hypercube_samples(distributions: Mapping[str, Any], count: int, *, seed: int) -> dict[str, np.ndarray]:
+    """Draws as in `random_samples`, spread evenly: each of `count` equally likely ranges of a parameter has one, so
+    that means of smooth quantities need far fewer runs."""
+    return _drawn("latin_hypercube_samples", distributions, check_whole("count", count), seed, even=True)
+
+
+def _drawn(where: str, distributions: Mapping[str, Any], count: int, seed: Any, *, even: bool) -> dict[str, np.ndarray]:
+    _check_names(where, distributions)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError(f"{where}: seed must be a whole number from 0 on, got {show(seed)}.")
+    quantiles = [_quantile(where, name, given) for name, given in distributions.items()]
+    if even:
+        # Here, because it takes half a second to import.
+        from scipy.stats.qmc import LatinHypercube
+
+        places = LatinHypercube(len(quantiles), rng=int(seed)).random(count)
+    else:
+        places = np.random.default_rng(int(seed)).random((count, len(quantiles)))
+    return {name: np.asarray(f(x), float) for name, f, x in zip(distributions, quantiles, places.T, strict=True)}
+
+
+def _quantile(where: str, name: str, given: Any) -> Any:
+    """From places between 0 and 1 to values."""
+    if callable(getattr(given, "ppf", None)):
+        return given.ppf
+    bounds = as_array(given)
+    if not is_numbers(bounds) or bounds.shape != (2,) or not np.all(np.isfinite(bounds)) or not bounds[0] < bounds[1]:
+        raise ParameterError(
+            f"{where}: '{name}' needs a pair (lower, upper) with lower < upper, or a distribution of scipy.stats, got "
+            f"{show(given)}."
+        )
+    return lambda x: bounds[0] + (bounds[1] - bounds[0]) * x
+
+
+def _check_names(where: str, given: Any) -> None:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+        example = "{'spring.stiffness': (400.0, 600.0)}"
+        raise ParameterError(f"{where} takes a dictionary of parameters such as {example}, got {show(given)}.")
