@@ -75,6 +75,12 @@ from .files.tables import write_table as write_table
 from .files.model_files import save as save
 from .files.saved_searches import SavedDesign as SavedDesign
 from .files.saved_searches import SavedFit as SavedFit
+from .files.saved_sweeps import SweepResult as SweepResult
+from .sweeps.merge_sweeps import merge_sweeps as merge_sweeps
+from .sweeps.sample_plans import grid_samples as grid_samples
+from .sweeps.sample_plans import latin_hypercube_samples as latin_hypercube_samples
+from .sweeps.sample_plans import random_samples as random_samples
+from .sweeps.sweep import sweep as sweep
 from .task_files.saving import save_result as save_result
 from .files.long_simulation import simulate_in_pieces as simulate_in_pieces
 from .system.connector_functions import ConnectorJacobian as ConnectorJacobian

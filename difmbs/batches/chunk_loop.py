@@ -6,10 +6,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from ..core.errors import SimulationError, counted
+from .portable_work import PortableWork
 from .workers import Workers, is_broken, is_lost
-
-Work = Callable[[Any], Any]
-"""From the rows of some chunks to their results, as numpy arrays."""
 
 _SECONDS = 0.5
 """About how long a worker is busy with what it is handed at once."""
@@ -18,19 +16,19 @@ _LOSSES = 3
 
 
 class ChunkLoop:
-    """Does chunks with these `numbers`; at most `most` are handed out at once, as many as take a moment.
+    """Does the chunks with these `numbers`; at most `most` are handed out at once, as many as take a moment.
 
     `rows_of(numbers)` is what the work is given; `take(numbers, results)` is called here, as results come.
     """
 
     def __init__(
         self,
-        work: Work,
+        work: PortableWork,
         numbers: Iterable[int],
         rows_of: Callable[[Sequence[int]], Any],
         take: Callable[[Sequence[int], Any], None],
         *,
-        most: int,
+        most: int = 1,
         executor: Any = None,
     ):
         self._work, self._rows_of, self._take, self._most = work, rows_of, take, most
@@ -65,8 +63,11 @@ class ChunkLoop:
 
     def _hand_out(self) -> bool:
         """Whether the executor took them."""
-        while self._left and len(self._running) < self._workers.ahead:
-            numbers = self._left[: -self._together - 1 : -1]
+        ahead = self._workers.ahead
+        while self._left and len(self._running) < ahead:
+            # Fewer in the end, so that all workers are busy until then.
+            together = max(1, min(self._together, len(self._left) // ahead))
+            numbers = self._left[: -together - 1 : -1]
             try:
                 future = self._workers.submit(_timed, self._work, self._rows_of(numbers))
             except Exception as error:
@@ -122,6 +123,6 @@ class ChunkLoop:
             self._taken(future)
 
 
-def _timed(work: Work, rows: Any) -> tuple[Any, float]:
+def _timed(work: PortableWork, rows: Any) -> tuple[Any, float]:
     begun = time.perf_counter()
     return work(rows), time.perf_counter() - begun

@@ -24,16 +24,19 @@ class Chunks:
 
     def rows(self, numbers: Sequence[int]) -> np.ndarray:
         """What is in these chunks."""
-        every = np.asarray(numbers)[:, None] * self.size + np.arange(self.size)
+        every = self._every(numbers)
         return every[every < self.count]
 
     def filled(self, numbers: Sequence[int], tree: Any) -> Any:
         """The rows of some chunks, with an axis of chunks, of arrays that have a row for each of the kind. The last
         chunk is filled up with its last row."""
-        every = np.asarray(numbers)[:, None] * self.size + np.arange(self.size)
-        return jax.tree.map(lambda x: x[np.minimum(every, self.count - 1)], tree)
+        every = np.minimum(self._every(numbers), self.count - 1)
+        return jax.tree.map(lambda x: x[every], tree)
 
     def cut(self, numbers: Sequence[int], tree: Any) -> Any:
         """Results of these chunks in rows, without what the last one was filled up with."""
         count = self.rows(numbers).size
         return jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:])[:count], tree)
+
+    def _every(self, numbers: Sequence[int]) -> np.ndarray:
+        return np.asarray(numbers, int)[:, None] * self.size + np.arange(self.size)

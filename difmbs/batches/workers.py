@@ -61,6 +61,10 @@ class Workers:
             return self._given
         if self._own is None:
             self._own = _Threads() if self._given is None else self._given()
+            if not isinstance(self._own, Executor):
+                raise ParameterError(
+                    f"executor must make an Executor of concurrent.futures, it made {show(self._own)}."
+                )
         return self._own
 
     def close(self, wait: bool = True) -> None:
@@ -74,16 +78,9 @@ class _Threads(ThreadPoolExecutor):
     """One thread for each device; on CPUs for each core, because small programs use one core each."""
 
     def __init__(self) -> None:
-        devices = jax.local_devices()
-        count = len(devices)
-        if devices[0].platform == "cpu":
-            count = max(count, cores())
-        super().__init__(count, "difmbs-chunks", self._begin)
-        self._places = itertools.cycle(devices)
+        super().__init__(local_workers(), "difmbs-chunks", self._begin)
+        self._places = itertools.cycle(jax.local_devices())
         self._local = threading.local()
-        # What the first thread compiles, the others find.
-        self._locks = {device: threading.Lock() for device in devices}
-        self._compiled: set[Any] = set()
 
     def _begin(self) -> None:
         self._local.device = next(self._places)
@@ -92,14 +89,14 @@ class _Threads(ThreadPoolExecutor):
         return super().submit(self._done, function, *arguments)
 
     def _done(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        device = self._local.device
-        with jax.default_device(device):
-            if device in self._compiled:
-                return function(*arguments)
-            with self._locks[device]:
-                result = function(*arguments)
-                self._compiled.add(device)
-                return result
+        with jax.default_device(self._local.device):
+            return function(*arguments)
+
+
+def local_workers() -> int:
+    """Number of chunks that this process makes at the same time."""
+    devices = jax.local_devices()
+    return max(len(devices), cores()) if devices[0].platform == "cpu" else len(devices)
 
 
 def cores() -> int:

@@ -22,6 +22,7 @@ from ..system.system import System
 from .fingerprint import fingerprint
 from .reading import opened
 from .saved_searches import SavedDesign, SavedFit, from_arrays
+from .saved_sweeps import SWEEP, SweepResult, sweep_from_arrays
 from .toml import SCHEMA
 from .writing import replacing
 
@@ -172,9 +173,9 @@ def save_solution(solution: Solution, path: str | os.PathLike[str], *, force: bo
         np.savez(file, allow_pickle=False, fingerprint=result.fingerprint, **arrays)
 
 
-def load_result(path: str | os.PathLike[str]) -> Result | SavedFit | SavedDesign:
+def load_result(path: str | os.PathLike[str]) -> Result | SavedFit | SavedDesign | SweepResult:
     """What `save_result` or `difmbs simulate` wrote into a file: a `Result`, of a fit a `SavedFit`, of a design a
-    `SavedDesign`."""
+    `SavedDesign`, of a sweep a `SweepResult`."""
     with opened(path) as file:
         try:
             arrays = _arrays(file)
@@ -185,10 +186,12 @@ def load_result(path: str | os.PathLike[str]) -> Result | SavedFit | SavedDesign
             raise FileError(f"{path} is not a result of difmbs, or is damaged: {error}.") from None
 
 
-def _result(arrays: dict[str, np.ndarray]) -> Result | SavedFit | SavedDesign:
+def _result(arrays: dict[str, np.ndarray]) -> Result | SavedFit | SavedDesign | SweepResult:
     schema = int(arrays["schema"])
     if schema != SCHEMA:
         raise ValueError(f"schema {schema} is not {SCHEMA}; update difmbs")
+    if str(arrays.get("kind")) == SWEEP:
+        return sweep_from_arrays(arrays)
     if "kind" in arrays:
         return from_arrays(arrays)
     parts: dict[str, dict[str, np.ndarray]] = {part: {} for part in _PARTS}

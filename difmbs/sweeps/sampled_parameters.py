@@ -81,6 +81,6 @@ def _check_range(path: ParameterPath, values: np.ndarray, system: System) -> Non
         if rows.size:
             name, first = ".".join(path), rows[0]
             raise ParameterError(
-                f"samples: '{name}' of run {first} = {show(values[first])} {sentence}; {rows.size} of {len(values)} runs "
-                "are so. Draw from a distribution that has no such values."
+                f"samples: '{name}' of run {first} = {show(values[first])} {sentence}; {rows.size} of {len(values)} "
+                "runs are so. Draw from a distribution that has no such values."
             )

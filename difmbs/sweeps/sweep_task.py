@@ -1,4 +1,4 @@
-"""Runs with samples of parameters, side by side, as a piece of work that other processes can do."""
+"""What is done with each set of parameters, as a program that other processes can run."""
 
 import dataclasses
 import math
@@ -12,13 +12,17 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath, as_array, is_numbers, show, show_error
-from ..core.status import Status
 from ..design.objectives import AbstractQuantity, check_quantity, name_of, names_of
+from ..dynamics.output_units import of_output
+from ..files.saved_sweeps import ARRIVED
 from ..search.run_settings import RunSettings
 from ..simulation.solution import Solution
 from ..system.system import System
 
 STATUS, REACHED = "status", "time"
+_MOST_BYTES = 5e7
+"""Of what one call of the program is given and returns."""
+_MOST_CHUNKS = 256
 
 
 class SweepTask(eqx.Module):
@@ -29,8 +33,9 @@ class SweepTask(eqx.Module):
     outputs: tuple[tuple[str, Any], ...] = eqx.field(static=True)
     derivatives: tuple[ParameterPath, ...] = eqx.field(static=True)
     settings: RunSettings = eqx.field(static=True)
-    times: tuple[tuple[str, Any], ...] = eqx.field(static=True)
-    """`t0`, `t1` and `saveat`, as `simulate` takes them."""
+    t0: float = eqx.field(static=True)
+    t1: float = eqx.field(static=True)
+    saveat: tuple[float, ...] = eqx.field(static=True)
 
     def run(self, values: Mapping[ParameterPath, Any]) -> dict[str, Any]:
         """All that is kept of a run with these parameters, and how it ended."""
@@ -49,36 +54,68 @@ class SweepTask(eqx.Module):
         return {**found, **by_name, **how}
 
     def _outputs(self, system: System) -> tuple[dict[str, Any], dict[str, Any]]:
-        solution = self.settings.simulate(system, throw=False, **dict(self.times))
-        good = (solution.code == Status.ok.value) | (solution.code == Status.event.value)
-        found = {name: _read(what, solution, good) for name, what in self.outputs}
+        solution = self.settings.simulate(system, t0=self.t0, t1=self.t1, saveat=self.saveat, throw=False)
+        arrived = jnp.isin(solution.code, jnp.asarray(ARRIVED))
+        found = {name: _read(what, solution, arrived) for name, what in self.outputs}
         return found, {STATUS: solution.code, REACHED: solution.stats["time"]}
 
-
-def _read(what: Any, solution: Solution, good: Any) -> Any:
-    """One of the outputs; NaN where the run failed, of what is kept over time only from there on."""
-    if isinstance(what, str):
-        return solution[what]
-    if isinstance(what, AbstractQuantity):
-        rows = jnp.max(what.read(solution, joined=False), axis=1)
-        value = rows.reshape(() if what.joins == "all" else what.shape(solution.system))
-    else:
-        value = _called(what, solution)
-    return jnp.where(good, value, jnp.nan)
+    def units(self) -> dict[str, str]:
+        """Of the outputs; "" where nobody knows."""
+        of = {name: getattr(what, "output", what) for name, what in self.outputs}
+        squared = {name for name, what in self.outputs if type(what).__name__ in ("MeanSquare", "Integral")}
+        known = lambda what: isinstance(what, str) and of_output(self.system, what)
+        return {name: (name not in squared and known(what)) or "" for name, what in of.items()}
 
 
-def _called(function: Any, solution: Solution) -> Any:
-    try:
-        value = as_array(function(solution))
-    except ParameterError:
-        raise
-    except Exception as error:
-        raise ParameterError(f"{name_of(function)}, a function of the solution, fails: {show_error(error)}") from error
-    if not is_numbers(value):
-        raise ParameterError(
-            f"{name_of(function)}, a function of the solution, must return numbers, got {show(value)}."
-        )
-    return value
+@dataclasses.dataclass(frozen=True)
+class SweepProgram:
+    """The runs of some chunks: from samples with axes of chunks, of runs side by side, and their own. At most `most`
+    chunks in one call, always by the same compiled program."""
+
+    task: SweepTask
+    most: int
+
+    def __call__(self, samples: Mapping[ParameterPath, np.ndarray]) -> dict[str, np.ndarray]:
+        count = len(next(iter(samples.values())))
+        filled = {
+            path: np.concatenate([x, np.repeat(x[-1:], self.most - count, axis=0)]) for path, x in samples.items()
+        }
+        results = _chunk_by_chunk(self.task, filled, np.asarray(count))
+        return {name: np.asarray(x)[:count] for name, x in results.items()}
+
+
+@eqx.filter_jit
+def _chunk_by_chunk(task: SweepTask, samples: Mapping[ParameterPath, Any], count: Any) -> dict[str, Any]:
+    """Results of the first `count` chunks, one after the other, the runs of each side by side."""
+    run = jax.vmap(task.run)
+    most = len(next(iter(samples.values())))
+    of_one = jax.eval_shape(run, jax.tree.map(lambda x: x[0], samples))
+    empty = jax.tree.map(lambda x: jnp.zeros((most, *x.shape), x.dtype), of_one)
+
+    def next_one(i, found):
+        results = run(jax.tree.map(lambda x: x[i], samples))
+        return jax.tree.map(lambda rows, x: rows.at[i].set(x), found, results)
+
+    return jax.lax.fori_loop(0, count, next_one, empty)
+
+
+def shapes_of(task: SweepTask, values: Mapping[ParameterPath, np.ndarray]) -> dict[str, Any]:
+    """Shapes of what is kept of a run."""
+    return eqx.filter_eval_shape(task.run, row_shapes(values))
+
+
+def row_shapes(values: Mapping[ParameterPath, np.ndarray]) -> dict[ParameterPath, Any]:
+    """Of what is given to one run."""
+    return {path: jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for path, x in values.items()}
+
+
+def bytes_of(shapes: Mapping[Any, Any]) -> int:
+    return sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in shapes.values())
+
+
+def most_chunks(bytes_of_chunk: float) -> int:
+    """Number of chunks that are made in one call at most."""
+    return int(np.clip(_MOST_BYTES // max(bytes_of_chunk, 1), 1, _MOST_CHUNKS))
 
 
 def derivative_name(output: str, path: ParameterPath) -> str:
@@ -86,7 +123,7 @@ def derivative_name(output: str, path: ParameterPath) -> str:
     return f"d {output} / d {'.'.join(path)}"
 
 
-def named_outputs(outputs: Any, system: System) -> tuple[tuple[str, Any], ...]:
+def named_outputs(outputs: Any) -> tuple[tuple[str, Any], ...]:
     """Outputs with names, from a dictionary or a list of them."""
     single = isinstance(outputs, str | AbstractQuantity) or callable(outputs)
     given = [outputs] if single else outputs
@@ -110,39 +147,28 @@ def named_outputs(outputs: Any, system: System) -> tuple[tuple[str, Any], ...]:
     return tuple(zip(names, whats, strict=True))
 
 
-@dataclasses.dataclass(frozen=True)
-class SweepWork:
-    """The runs of some chunks. It can be pickled, and is compiled once in each process: `key` stands for all of it."""
-
-    task: SweepTask
-    key: str
-    double: bool
-
-    def __call__(self, samples: Mapping[ParameterPath, Any]) -> dict[str, np.ndarray]:
-        """`samples`: with axes of chunks, of runs side by side, and their own."""
-        if self.double and not jax.config.read("jax_enable_x64"):
-            # In a process of its own.
-            jax.config.update("jax_enable_x64", True)
-        known = _KNOWN.setdefault(self.key, self)
-        chunks = len(next(iter(samples.values())))
-        results = [_side_by_side(known.task, {k: x[i] for k, x in samples.items()}) for i in range(chunks)]
-        return {name: np.stack([np.asarray(r[name]) for r in results]) for name in results[0]}
+def _read(what: Any, solution: Solution, arrived: Any) -> Any:
+    """One of the outputs; NaN where the run failed, of what is kept over time only from there on."""
+    if isinstance(what, str):
+        return solution[what]
+    if isinstance(what, AbstractQuantity):
+        # Of a row of candidates the largest one is the number.
+        numbers = jnp.max(what.read(solution, joined=False), axis=1)
+        value = numbers.reshape(() if what.joins == "all" else what.shape(solution.system))
+    else:
+        value = _called(what, solution)
+    return jnp.where(arrived, value, jnp.nan)
 
 
-_KNOWN: dict[str, SweepWork] = {}
-"""The works of this process: those that are unpickled later have other functions, which would be compiled again."""
-
-
-@eqx.filter_jit
-def _side_by_side(task: SweepTask, samples: Mapping[ParameterPath, Any]) -> dict[str, Any]:
-    return jax.vmap(task.run)(samples)
-
-
-def shapes_of(task: SweepTask, values: Mapping[ParameterPath, np.ndarray]) -> dict[str, Any]:
-    """Shapes of what is kept of a run."""
-    first = {path: jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for path, x in values.items()}
-    return eqx.filter_eval_shape(task.run, first)
-
-
-def bytes_of_run(shapes: Mapping[str, Any]) -> int:
-    return sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in shapes.values())
+def _called(function: Any, solution: Solution) -> Any:
+    try:
+        value = as_array(function(solution))
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError(f"{name_of(function)}, a function of the solution, fails: {show_error(error)}") from error
+    if not is_numbers(value):
+        raise ParameterError(
+            f"{name_of(function)}, a function of the solution, must return numbers, got {show(value)}."
+        )
+    return value

@@ -10,14 +10,18 @@ from ..design.design import Design
 from ..files import results
 from ..files.fingerprint import fingerprint
 from ..files.saved_searches import SavedDesign, SavedFit, to_arrays
+from ..files.saved_sweeps import SweepResult
 from ..files.toml import SCHEMA
 from ..files.writing import replacing
 from ..identification.fit import Fit
 from ..simulation.solution import Solution
+from ..sweeps.sweep_folder import save_sweep
 
 
-def save_result(result: Solution | Fit | Design, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Writes a solution, a fit or a design to a .npz file, for `load_result`; `force`: replace an existing one.
+def save_result(
+    result: Solution | Fit | Design | SweepResult, path: str | os.PathLike[str], *, force: bool = False
+) -> None:
+    """Writes a solution, a fit, a design or a sweep to a .npz file, for `load_result`; `force`: replace one.
 
     Of a fit and a design these are numbers and words by name: unknowns, errors, covariance, verdict.
     """
@@ -25,6 +29,8 @@ def save_result(result: Solution | Fit | Design, path: str | os.PathLike[str], *
         _write(_of_fit(result), path, force)
     elif isinstance(result, Design):
         _write(_of_design(result), path, force)
+    elif isinstance(result, SweepResult):
+        save_sweep(result, path, force=force)
     else:
         results.save_solution(result, path, force=force)
 

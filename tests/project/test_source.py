@@ -28,8 +28,9 @@ LEVELS = [
     {"pictures", "solvers"},
     {"modelling", "simulation"},
     {"analysis", "files", "interop"},
-    {"search"},
+    {"search", "batches"},
     {"identification", "design"},
+    {"sweeps"},
     {"task_files", "reports"},
     {"command"},
 ]

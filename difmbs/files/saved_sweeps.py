@@ -1,0 +1,259 @@
+"""The results of a sweep, as they are kept in a file."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ParameterError, counted, did_you_mean
+from ..core.parameters import as_array, is_numbers, show
+from ..core.reprs import limited, listed
+from ..core.status import Status
+
+SWEEP = "sweep"
+INTERRUPTED = Status.interrupted.value
+ARRIVED = (Status.ok.value, Status.event.value)
+_WORDS = np.array([status.name for status in Status])
+_NUMBERS = ("t", "code", "time", "rows", "count", "fingerprint")
+_PARTS = ("samples", "outputs", "derivatives", "units")
+_BETWEEN = " by "
+"""Between an output and a parameter."""
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class SweepResult:
+    """What `sweep` found; arrays have a row for each run. Prints as a table.
+
+    `samples` by dotted names of parameters; `outputs` by name; `result["peak"]` is one of either; `derivatives` of
+    outputs by parameters, as `derivatives["peak"]["damper.damping"]`; `t`: the times of outputs over time; `status` of
+    each run in a word, `code` the number for it; `time`: the time that each run reached; `rows`: numbers of the runs,
+    and `count` of all, of which these may be a part; `units` of the outputs, "" where unknown; `fingerprint` of the
+    whole sweep.
+
+    Of runs that failed or were not made numbers are NaN, of outputs over time from where they failed. Statistics are
+    those of runs that `arrived`: with status "ok" or "event".
+    """
+
+    samples: Mapping[str, np.ndarray]
+    outputs: Mapping[str, np.ndarray]
+    derivatives: Mapping[str, Mapping[str, np.ndarray]]
+    units: Mapping[str, str]
+    t: np.ndarray
+    code: np.ndarray
+    time: np.ndarray
+    rows: np.ndarray
+    count: int
+    fingerprint: str
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        for known in (self.outputs, self.samples):
+            if name in known:
+                return known[name]
+        raise ParameterError(f"there is no output {show(name)}. {did_you_mean(name, [*self.outputs, *self.samples])}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the outputs."""
+        return tuple(self.outputs)
+
+    @property
+    def status(self) -> np.ndarray:
+        return _WORDS[self.code]
+
+    @property
+    def arrived(self) -> np.ndarray:
+        """Whether each run came to its end."""
+        return np.isin(self.code, ARRIVED)
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Numbers of the runs that did not; those that were not made are not among them."""
+        return self.rows[~self.arrived & (self.code != INTERRUPTED)]
+
+    # Statistics of the runs that arrived
+
+    def mean(self, name: str) -> Any:
+        return np.mean(self._of_arrived(self[name]), axis=0)
+
+    def standard_deviation(self, name: str) -> Any:
+        """How much the output differs from run to run; of one run alone NaN."""
+        values = self._of_arrived(self[name])
+        return np.std(values, axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
+
+    def standard_error(self, name: str) -> Any:
+        """Of the mean, if the samples are independent draws."""
+        return self.standard_deviation(name) / np.sqrt(np.sum(self.arrived))
+
+    def quantile(self, name: str, share: Any) -> Any:
+        """The value that this share of the runs does not exceed; of several shares an axis of them in front."""
+        return np.quantile(self._of_arrived(self[name]), _checked_shares("quantile", share), axis=0)
+
+    def mean_derivatives(self, name: str) -> dict[str, np.ndarray]:
+        """Derivatives of the mean of an output, by parameter: of what it becomes where a parameter is larger in all
+        runs."""
+        return {by: np.mean(self._of_arrived(x), axis=0) for by, x in self._derivatives_of(name).items()}
+
+    def quantile_derivatives(self, name: str, share: float) -> dict[str, np.ndarray]:
+        """Derivatives of a quantile of an output that is one number, by parameter: those of the two runs between which
+        it is, as `quantile` weighs them."""
+        values = self._of_arrived(self[name])
+        if values.ndim != 1:
+            raise ParameterError(f"quantile_derivatives: '{name}' has shape {values.shape[1:]}, it must be one number.")
+        if _checked_shares("quantile_derivatives", share).ndim:
+            raise ParameterError(f"quantile_derivatives takes one share from 0 to 1, got {show(share)}.")
+        place = share * (len(values) - 1)
+        below, above, weight = int(np.floor(place)), int(np.ceil(place)), place - np.floor(place)
+        order = np.argsort(values, kind="stable")
+        of_runs = {by: self._of_arrived(x) for by, x in self._derivatives_of(name).items()}
+        return {by: (1 - weight) * x[order[below]] + weight * x[order[above]] for by, x in of_runs.items()}
+
+    def _derivatives_of(self, name: str) -> Mapping[str, np.ndarray]:
+        if not self.derivatives:
+            raise ParameterError("the sweep has no derivatives: pass derivatives=['spring.stiffness'] to sweep.")
+        if name not in self.derivatives:
+            raise ParameterError(f"there is no output {show(name)}. {did_you_mean(name, self.derivatives)}")
+        return self.derivatives[name]
+
+    def _of_arrived(self, values: np.ndarray) -> np.ndarray:
+        if not np.any(self.arrived):
+            raise ParameterError("no run of the sweep arrived.")
+        return values[self.arrived]
+
+    # Shown
+
+    def plot(self, *names: str, against: str | None = None, ax: Any = None) -> Any:
+        """How outputs are distributed: those that are one number as histograms, or `against` a sample or another output
+        as points; those over time as bands that hold 50 % and 90 % of the runs. Returns the axes."""
+        from ..plots.distributions import band, histograms, points
+
+        shown = {name: self._of_arrived(self[name]) for name in names or self._usual}
+        over_time = [name for name, x in shown.items() if x.shape[1:] == self.t.shape]
+        if not shown or any(x.ndim != 1 and name not in over_time for name, x in shown.items()):
+            raise ParameterError(f"plot takes outputs that are one number, or one over time, got {listed(shown)}.")
+        if len(over_time) not in (0, len(shown)):
+            raise ParameterError(f"plot outputs over time by themselves: {listed(over_time)}.")
+        label = lambda name: name + (f" [{self.units[name]}]" if self.units.get(name) else "")
+        if over_time:
+            return band(self.t, {label(name): x for name, x in shown.items()}, ax)
+        if against is None:
+            return histograms({label(name): x for name, x in shown.items()}, ax)
+        x = self._of_arrived(self[against])
+        if x.ndim != 1:
+            raise ParameterError(f"plot: '{against}' has {x[0].size} numbers for each run, it must have one.")
+        return points(x, {label(name): y for name, y in shown.items()}, label(against), ax)
+
+    def to_pandas(self) -> Any:
+        """A table with a row for each run: status, time reached, samples and outputs, a column for each number."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns() | {"status": self.status}, index=pd.Index(self.rows, name="run"))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Samples and outputs, a column for each number; outputs over time are left out."""
+        found: dict[str, np.ndarray] = {"time reached": self.time}
+        for name, values in (*self.samples.items(), *self.outputs.items()):
+            if name in self.samples or values.shape[1:2] != self.t.shape:
+                found |= _entries(name, values)
+        return found
+
+    def __repr__(self) -> str:
+        return limited(str(self))
+
+    def __str__(self) -> str:
+        lines = [f"{self._counted()}, {int(np.sum(self.arrived))} of them arrived"]
+        head, *rows = self._table()
+        if rows:
+            widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+            for first, *rest in (head, *rows):
+                numbers = (x.rjust(width) for x, width in zip(rest, widths[1:], strict=True))
+                lines.append("  ".join([first.ljust(widths[0]), *numbers]))
+        return "\n".join([*lines, *self._remarks()])
+
+    def _counted(self) -> str:
+        part = f" of {self.count}" if len(self) < self.count else ""
+        return f"{len(self)}{part} runs" if part else counted(len(self), "run")
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """Outputs that are one number for each run."""
+        rows: list[tuple[str, ...]] = [("output", "mean", "deviation", "5 %", "median", "95 %")]
+        for name in self.outputs if np.any(self.arrived) else ():
+            if self.outputs[name].ndim == 1:
+                numbers = (self.mean(name), self.standard_deviation(name), *self.quantile(name, [0.05, 0.5, 0.95]))
+                rows.append((name, *(f"{x:.6g}" for x in numbers)))
+        return rows
+
+    def _remarks(self) -> list[str]:
+        said = [
+            f"{name}: {' x '.join(map(str, x.shape[1:]))} numbers each"
+            for name, x in self.outputs.items()
+            if x.ndim > 1
+        ]
+        for code in np.unique(self.code[~self.arrived]):
+            which = self.rows[self.code == code]
+            more = f" and {len(which) - 6} more" if len(which) > 6 else ""
+            said.append(f"{Status(int(code)).name}: {', '.join(map(str, which[:6]))}{more}")
+        return said
+
+    @property
+    def _usual(self) -> list[str]:
+        """What one would ask for first: the numbers."""
+        return [name for name, x in self.outputs.items() if x.ndim == 1][:4] or list(self.outputs)[:1]
+
+    def _repr_html_(self) -> str:
+        from ..plots.notebook import cell_output, picture_of
+
+        head, *rows = self._table()
+        title = f"{self._counted()}, {int(np.sum(self.arrived))} of them arrived"
+        notes = [(note,) for note in self._remarks()]
+        return cell_output(title, [*rows, *notes], head, picture_of(lambda axes: self.plot(*self._usual, ax=axes)))
+
+
+def sweep_arrays(result: SweepResult) -> dict[str, Any]:
+    """As named arrays: of mappings one for each entry, "outputs:peak"."""
+    arrays: dict[str, Any] = {"kind": SWEEP} | {name: np.asarray(getattr(result, name)) for name in _NUMBERS}
+    by_name = {part: getattr(result, part) for part in _PARTS if part != "derivatives"}
+    by_name["derivatives"] = {
+        f"{name}{_BETWEEN}{by}": x for name, of in result.derivatives.items() for by, x in of.items()
+    }
+    return arrays | {f"{part}:{name}": np.asarray(x) for part, of in by_name.items() for name, x in of.items()}
+
+
+def sweep_from_arrays(arrays: Mapping[str, np.ndarray]) -> SweepResult:
+    parts: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    for key, x in arrays.items():
+        part, colon, name = key.partition(":")
+        if colon:
+            parts[part][name] = x
+    numbers = {name: arrays[name] for name in _NUMBERS}
+    count = len(numbers["code"])
+    rows = [*parts["samples"].values(), *parts["outputs"].values(), numbers["time"], numbers["rows"]]
+    if any(len(x) != count for x in (*rows, *parts["derivatives"].values())):
+        raise ValueError("not all arrays have a row for each run")
+    if not np.all(np.isin(numbers["code"], [status.value for status in Status])):
+        raise ValueError("it has a status that is not known")
+    derivatives: dict[str, dict[str, np.ndarray]] = {}
+    for key, x in parts.pop("derivatives").items():
+        name, _, by = key.rpartition(_BETWEEN)
+        derivatives.setdefault(name, {})[by] = x
+    units = {name: str(unit) for name, unit in parts.pop("units").items()}
+    numbers |= dict(count=int(numbers["count"]), fingerprint=str(numbers["fingerprint"]))
+    return SweepResult(**parts, derivatives=derivatives, units=units, **numbers)
+
+
+def _checked_shares(where: str, share: Any) -> np.ndarray:
+    shares = as_array(share)
+    if not is_numbers(shares) or np.any(~((shares >= 0) & (shares <= 1))):
+        raise ParameterError(f"{where} takes a share from 0 to 1, got {show(share)}.")
+    return np.asarray(shares, float)
+
+
+def _entries(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """A column for each number of an array with a row for each run."""
+    if values.ndim == 1:
+        return {name: values}
+    places = np.ndindex(values.shape[1:])
+    return {name + "".join(f"[{i}]" for i in place): values[(slice(None), *place)] for place in places}
