@@ -60,11 +60,10 @@ class Workers:
         if isinstance(self._given, Executor):
             return self._given
         if self._own is None:
-            self._own = _Threads() if self._given is None else self._given()
-            if not isinstance(self._own, Executor):
-                raise ParameterError(
-                    f"executor must make an Executor of concurrent.futures, it made {show(self._own)}."
-                )
+            made = _Threads() if self._given is None else self._given()
+            if not isinstance(made, Executor):
+                raise ParameterError(f"executor must make an Executor of concurrent.futures, it made {show(made)}.")
+            self._own = made
         return self._own
 
     def close(self, wait: bool = True) -> None:

@@ -92,12 +92,12 @@ class SweepResult:
         """The value that this share of the runs does not exceed; of several shares an axis of them in front."""
         return np.quantile(self._of_arrived(self[name]), _checked_shares("quantile", share), axis=0)
 
-    def mean_derivatives(self, name: str) -> dict[str, np.ndarray]:
+    def mean_derivatives(self, name: str) -> dict[str, Any]:
         """Derivatives of the mean of an output, by parameter: of what it becomes where a parameter is larger in all
         runs."""
         return {by: np.mean(self._of_arrived(x), axis=0) for by, x in self._derivatives_of(name).items()}
 
-    def quantile_derivatives(self, name: str, share: float) -> dict[str, np.ndarray]:
+    def quantile_derivatives(self, name: str, share: Any) -> dict[str, Any]:
         """Derivatives of a quantile of an output that is one number, by parameter: those of the two runs between which
         it is, as `quantile` weighs them."""
         values = self._of_arrived(self[name])
@@ -126,11 +126,11 @@ class SweepResult:
     # Shown
 
     def plot(self, *names: str, against: str | None = None, ax: Any = None) -> Any:
-        """How outputs are distributed: those that are one number as histograms, or `against` a sample or another output
-        as points; those over time as bands that hold 50 % and 90 % of the runs. Returns the axes."""
-        from ..plots.distributions import band, histograms, points
+        """How outputs are distributed: those that are one number as a histogram, or `against` a sample or another
+        output as points; those over time as bands that hold 50 % and 90 % of the runs. Returns the axes."""
+        from ..plots.distributions import band, histogram, points
 
-        shown = {name: self._of_arrived(self[name]) for name in names or self._usual}
+        shown = {name: self._of_arrived(self[name]) for name in names or self._first}
         over_time = [name for name, x in shown.items() if x.shape[1:] == self.t.shape]
         if not shown or any(x.ndim != 1 and name not in over_time for name, x in shown.items()):
             raise ParameterError(f"plot takes outputs that are one number, or one over time, got {listed(shown)}.")
@@ -140,7 +140,9 @@ class SweepResult:
         if over_time:
             return band(self.t, {label(name): x for name, x in shown.items()}, ax)
         if against is None:
-            return histograms({label(name): x for name, x in shown.items()}, ax)
+            for name, x in shown.items():
+                ax = histogram(x, label(name), ax)
+            return ax
         x = self._of_arrived(self[against])
         if x.ndim != 1:
             raise ParameterError(f"plot: '{against}' has {x[0].size} numbers for each run, it must have one.")
@@ -199,9 +201,9 @@ class SweepResult:
         return said
 
     @property
-    def _usual(self) -> list[str]:
-        """What one would ask for first: the numbers."""
-        return [name for name, x in self.outputs.items() if x.ndim == 1][:4] or list(self.outputs)[:1]
+    def _first(self) -> list[str]:
+        """What one would ask for first: a number."""
+        return [name for name, x in self.outputs.items() if x.ndim == 1][:1] or list(self.outputs)[:1]
 
     def _repr_html_(self) -> str:
         from ..plots.notebook import cell_output, picture_of
@@ -209,7 +211,7 @@ class SweepResult:
         head, *rows = self._table()
         title = f"{self._counted()}, {int(np.sum(self.arrived))} of them arrived"
         notes = [(note,) for note in self._remarks()]
-        return cell_output(title, [*rows, *notes], head, picture_of(lambda axes: self.plot(*self._usual, ax=axes)))
+        return cell_output(title, [*rows, *notes], head, picture_of(lambda axes: self.plot(ax=axes)))
 
 
 def sweep_arrays(result: SweepResult) -> dict[str, Any]:

@@ -12,20 +12,18 @@ _MOST_BINS, _MOST_POINTS = 80, 20_000
 _BANDS = ((0.05, 0.95), (0.25, 0.75))
 
 
-def histograms(named: Mapping[str, np.ndarray], ax: Any = None) -> Axes:
+def histogram(values: np.ndarray, name: str, ax: Any = None) -> Axes:
     """Numbers of runs over values; the median is a line."""
     with style():
         axes = axes_or_new(ax)
         drawn = len(axes.patches)
-        for i, (name, values) in enumerate(named.items()):
-            color = SERIES[(drawn + i) % len(SERIES)]
-            counts, edges = np.histogram(values, bins=_bins(values))
-            axes.stairs(counts, edges, fill=True, color=color, alpha=0.45, label=label(name))
-            axes.axvline(float(np.median(values)), color=color)
-        (only, *more) = named
-        axes.set_xlabel("" if more else label(only, 44))
+        color = SERIES[drawn % len(SERIES)]
+        counts, edges = np.histogram(values, bins=_bins(values))
+        axes.stairs(counts, edges, fill=True, color=color, alpha=0.45, label=label(name))
+        axes.axvline(float(np.median(values)), color=color)
+        axes.set_xlabel(label(name, 44) if not drawn else "")
         axes.set_ylabel("runs")
-        if more or drawn:
+        if drawn:
             axes.legend(**LEGEND)
     return axes
 

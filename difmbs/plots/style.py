@@ -74,8 +74,12 @@ def dots(axes: Axes, x: np.ndarray, y: np.ndarray, color: str, size: float = 2.6
     finite = np.isfinite(x) & np.isfinite(y)
     places = np.repeat(np.stack([x[finite], y[finite]], axis=1), 2, axis=0)
     if len(places):
+        # Lines without length, or moved to whole pixels, are no dots where they are drawn with pixels.
+        places[1::2, 0] += 1e-9 * (np.ptp(places[:, 0]) or np.max(np.abs(places[:, 0])) or 1.0)
         codes = np.tile(np.array([Path.MOVETO, Path.LINETO], np.uint8), len(places) // 2)
-        patch = PathPatch(Path(places, codes), fill=False, lw=size, capstyle="round", gid="dots", edgecolor=color)
+        patch = PathPatch(
+            Path(places, codes), fill=False, lw=size, capstyle="round", gid="dots", edgecolor=color, snap=False
+        )
         axes.add_patch(patch)
         axes.update_datalim(places)
         axes.autoscale_view()

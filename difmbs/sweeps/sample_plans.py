@@ -1,6 +1,6 @@
 """Samples of parameters: grids, and draws from distributions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from ..core.parameters import as_array, is_numbers, show
 from ..simulation.arguments import check_whole
 
 
-def grid_samples(values: Mapping[str, Sequence[float]]) -> dict[str, np.ndarray]:
+def grid_samples(values: Any) -> dict[str, np.ndarray]:
     """All combinations of the values of some parameters; those of the last one vary fastest."""
     _check_names("grid_samples", values)
     axes = [as_array(x) for x in values.values()]
@@ -21,7 +21,7 @@ def grid_samples(values: Mapping[str, Sequence[float]]) -> dict[str, np.ndarray]
     return {name: np.ravel(x) for name, x in zip(values, combined, strict=True)}
 
 
-def random_samples(distributions: Mapping[str, Any], count: int, *, seed: int) -> dict[str, np.ndarray]:
+def random_samples(distributions: Any, count: int, *, seed: Any) -> dict[str, np.ndarray]:
     """Independent draws of some parameters.
 
     **Arguments:** `distributions`: by name a pair (lower, upper), between which all values are equally likely, or a
@@ -30,13 +30,13 @@ def random_samples(distributions: Mapping[str, Any], count: int, *, seed: int) -
     return _drawn("random_samples", distributions, check_whole("count", count), seed, even=False)
 
 
-def latin_hypercube_samples(distributions: Mapping[str, Any], count: int, *, seed: int) -> dict[str, np.ndarray]:
+def latin_hypercube_samples(distributions: Any, count: int, *, seed: Any) -> dict[str, np.ndarray]:
     """Draws as in `random_samples`, spread evenly: each of `count` equally likely ranges of a parameter has one, so
     that means of smooth quantities need far fewer runs."""
     return _drawn("latin_hypercube_samples", distributions, check_whole("count", count), seed, even=True)
 
 
-def _drawn(where: str, distributions: Mapping[str, Any], count: int, seed: Any, *, even: bool) -> dict[str, np.ndarray]:
+def _drawn(where: str, distributions: Any, count: int, seed: Any, *, even: bool) -> dict[str, np.ndarray]:
     _check_names(where, distributions)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ParameterError(f"{where}: seed must be a whole number from 0 on, got {show(seed)}.")

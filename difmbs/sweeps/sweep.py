@@ -58,10 +58,10 @@ def sweep(
     **Arguments:** `samples`: a part of the parameter tree with a leading axis of runs, or arrays by dotted names, see
     `grid_samples`, `random_samples` and `latin_hypercube_samples`; `outputs`: what is kept of each run, a list or a
     dictionary of quantities (`Final`, `Maximum`, `RootMeanSquare`, ...), of names of outputs, which are kept over time,
-    and of functions of the solution; `t1` to `max_steps`: those of `simulate`; `derivatives`: dotted names of parameters by
-    which all outputs are differentiated; `again`: arguments of `simulate` with which runs that failed are made again,
-    each alone, such as `dict(max_steps=10**6)`; `chunk`: number of runs side by side, None: what suits the device;
-    `part`: (i, n), of n parts of the runs the i-th, from 0 on, see `merge_sweeps`; `executor`: an executor of
+    and of functions of the solution; `t1` to `max_steps`: those of `simulate`; `derivatives`: dotted names of
+    parameters by which all outputs are differentiated; `again`: arguments of `simulate` with which runs that failed are
+    made again, each alone, such as `dict(max_steps=10**6)`; `chunk`: number of runs side by side, None: what suits the
+    device; `part`: (i, n), of n parts of the runs the i-th, from 0 on, see `merge_sweeps`; `executor`: an executor of
     `concurrent.futures` or a function that makes one, None: all cores or devices of this process; `folder`: where the
     runs are saved every few seconds, and at the end as sweep.npz; it must be empty; `resume`: go on from what is there,
     if there is something; `force`: whatever is there, begin from the beginning; `max_memory`: of the results [bytes];

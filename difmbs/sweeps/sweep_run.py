@@ -162,10 +162,10 @@ class SweepRun:
             self._left.pop(number, None)
 
 
-def _check_memory(needed: float, most: float, count: int) -> None:
+def _check_memory(needed: float | int, most: float, count: int) -> None:
     if needed > most:
         raise ParameterError(
-            f"the results of {count} runs would take {needed / 1e9:.3g} GB, more than max_memory = {most / 1e9:.3g} "
-            "GB. Reduce outputs over time to quantities such as mbs.Maximum, save fewer times with saveat, make a part of "
+            f"the results of {count} runs would take {needed / 1e9:.3g} GB, max_memory is {most / 1e9:.3g} GB. "
+            "Reduce outputs over time to quantities such as mbs.Maximum, save fewer times with saveat, make a part of "
             "the runs, or pass a larger max_memory."
         )

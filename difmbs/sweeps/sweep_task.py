@@ -113,7 +113,7 @@ def bytes_of(shapes: Mapping[Any, Any]) -> int:
     return sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in shapes.values())
 
 
-def most_chunks(bytes_of_chunk: float) -> int:
+def most_chunks(bytes_of_chunk: float | int) -> int:
     """Number of chunks that are made in one call at most."""
     return int(np.clip(_MOST_BYTES // max(bytes_of_chunk, 1), 1, _MOST_CHUNKS))
 
