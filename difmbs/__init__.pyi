@@ -76,6 +76,8 @@ from .files.model_files import save as save
 from .files.saved_searches import SavedDesign as SavedDesign
 from .files.saved_searches import SavedFit as SavedFit
 from .files.saved_sweeps import SweepResult as SweepResult
+from .task_files.sweep_file import SweepFile as SweepFile
+from .task_files.sweep_file import load_sweep as load_sweep
 from .sweeps.merge_sweeps import merge_sweeps as merge_sweeps
 from .sweeps.sample_plans import grid_samples as grid_samples
 from .sweeps.sample_plans import latin_hypercube_samples as latin_hypercube_samples

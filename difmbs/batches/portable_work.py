@@ -1,7 +1,6 @@
 """Work on chunks that any thread or process can do, compiled once for each device of each process."""
 
 import contextlib
-import dataclasses
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,22 +12,37 @@ _MOST_KNOWN = 8
 """Number of programs that a process remembers."""
 
 
-@dataclasses.dataclass(frozen=True)
+class _Precision:
+    """Single or double, and so in each process that gets it, before the arrays that come after it."""
+
+    def __init__(self, double: bool):
+        if double != jax.config.read("jax_enable_x64"):
+            jax.config.update("jax_enable_x64", double)
+        self._double = double
+
+    def __reduce__(self) -> Any:
+        return _Precision, (self._double,)
+
+
 class PortableWork:
     """`program`: from the rows of some chunks to numpy arrays; `key` stands for all of it, wherever it is made again
     from bytes."""
 
-    program: Callable[[Any], Any]
-    key: str
-    double: bool = dataclasses.field(default_factory=lambda: bool(jax.config.read("jax_enable_x64")))
+    def __init__(self, program: Callable[[Any], Any], key: str):
+        self._precision = _Precision(bool(jax.config.read("jax_enable_x64")))
+        self._program, self._key = program, key
+
+    def __reduce__(self) -> Any:
+        return _in_precision, (self._precision, self._program, self._key)
 
     def __call__(self, rows: Any) -> Any:
-        if self.double != jax.config.read("jax_enable_x64"):
-            # In a process of its own.
-            jax.config.update("jax_enable_x64", self.double)
-        known = _known(self)
+        known = _known(self._key, self._program)
         with known.compiling():
             return known.program(rows)
+
+
+def _in_precision(_: _Precision, program: Callable[[Any], Any], key: str) -> PortableWork:
+    return PortableWork(program, key)
 
 
 class _KnownProgram:
@@ -59,10 +73,10 @@ _KNOWN: OrderedDict[str, _KnownProgram] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def _known(work: PortableWork) -> _KnownProgram:
+def _known(key: str, program: Callable[[Any], Any]) -> _KnownProgram:
     with _LOCK:
-        known = _KNOWN.setdefault(work.key, _KnownProgram(work.program))
-        _KNOWN.move_to_end(work.key)
+        known = _KNOWN.setdefault(key, _KnownProgram(program))
+        _KNOWN.move_to_end(key)
         if len(_KNOWN) > _MOST_KNOWN:
             _KNOWN.popitem(last=False)
     return known

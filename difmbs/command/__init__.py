@@ -11,6 +11,7 @@ from .plot_command import plot
 from .report_command import report
 from .shell import Commands
 from .simulate_command import simulate
+from .sweep_command import merge, sweep
 from .view_command import view
 
 
@@ -20,5 +21,5 @@ def main() -> None:
     """Differentiable multibody simulation."""
 
 
-for part in (check, simulate, identify, optimize, plot, view, report, examples, doctor):
+for part in (check, simulate, identify, optimize, sweep, merge, plot, view, report, examples, doctor):
     main.add_command(part)

@@ -21,19 +21,24 @@ _KINDS = ("bodies", "forces", "constraints", "events")
 def check(report: Report, file: str, picture: str | None, force: bool, allow_outside: bool) -> int:
     """Say what is in a file, and whether it is sound.
 
-    FILE is a model, a fit or a design. Of a fit it shows what was measured, beside what the start values predict, which
-    takes one simulation.
+    FILE is a model, a fit, a design or a sweep. Of a fit it shows what was measured, beside what the start values
+    predict, which takes one simulation.
     """
     start_jax()
     from ..files.model_files import read_model
     from ..task_files.design_file import load_design
     from ..task_files.fit_file import load_fit
+    from ..task_files.sweep_file import load_sweep
     from ..task_files.task_kinds import kind_of
 
     kind, unknowns = kind_of(file), dict[str, Any]()
     if kind == "model":
         described = read_model(file, allow_outside=allow_outside)
         system = described.assemble()
+    elif kind == "sweep":
+        sweep = load_sweep(file, allow_outside=allow_outside)
+        described, system = sweep.model, sweep.system
+        report.say(f"{file} is a sweep file: {sweep.summary}, {counted(len(sweep.outputs), 'output')}")
     else:
         load, summary = (
             (load_fit, identify_command.summary) if kind == "fit" else (load_design, optimize_command.summary)

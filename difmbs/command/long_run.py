@@ -1,11 +1,10 @@
 """Long simulations on the command line: stopped and resumed."""
 
-import threading
-from concurrent.futures import Future
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .shell import Interrupted, Report, in_background
+from .shell import Report, in_background, stoppable
 
 _MANY_STEPS = 100_000
 """Runs of more are made in pieces."""
@@ -31,36 +30,17 @@ def long_run(report: Report, system: Any, settings: Any, folder: Path, goes_on: 
     from ..simulation.simulate import run_in_pieces
     from ..simulation.solution import reached
 
-    ended, stopping = threading.Event(), threading.Event()
     bar = False if report.as_json or report.quiet else None
 
-    def work() -> Any:
-        try:
-            run = run_in_pieces(system, **settings.arguments())
-            kept = RunFolder(folder, run)
-            if goes_on:
-                kept.restore()
-            go_on(run, kept, progress=bar, stopped=stopping.is_set)
-            return run.solution()
-        finally:
-            ended.set()
+    def work(stopped: Callable[[], bool]) -> Any:
+        run = run_in_pieces(system, **settings.arguments())
+        kept = RunFolder(folder, run)
+        if goes_on:
+            kept.restore()
+        go_on(run, kept, progress=bar, stopped=stopped)
+        return run.solution()
 
-    future: Future[Any] = Future()
-
-    def kept_work() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    number = None
-    try:
-        in_background(kept_work)
-    except Interrupted as interrupted:
-        number = interrupted.number
-        stopping.set()
-        in_background(ended.wait)
-    solution = future.result()
+    solution, number = stoppable(work)
     if number is not None:
         return solution, None, number
     warn_if_moved(solution)

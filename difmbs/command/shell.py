@@ -165,6 +165,28 @@ def in_background(work: Callable[[], T], say: Callable[[], None] | None = None) 
                 say = None
 
 
+def stoppable(work: Callable[[Callable[[], bool]], T]) -> tuple[T, int | None]:
+    """The result of work that asks a function whether to stop, and the signal that stopped it, if one did. After a
+    second signal nobody waits for it."""
+    stopping = threading.Event()
+    future: Future[T] = Future()
+    number = None
+
+    def kept_work() -> None:
+        try:
+            future.set_result(work(stopping.is_set))
+        except BaseException as error:
+            future.set_exception(error)
+
+    try:
+        in_background(kept_work)
+    except Interrupted as interrupted:
+        number = interrupted.number
+        stopping.set()
+        in_background(future.exception)
+    return future.result(), number
+
+
 def installed(*packages: str) -> dict[str, str | None]:
     """Their versions; None for those that are not there."""
     from importlib.metadata import PackageNotFoundError, version

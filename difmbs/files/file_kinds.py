@@ -9,16 +9,20 @@ _TAKEN_BY: Mapping[str, str] = {
     "model": "difmbs simulate and mbs.load take it",
     "fit": "difmbs identify and mbs.load_fit take it",
     "design": "difmbs optimize and mbs.load_design take it",
+    "sweep": "difmbs sweep and mbs.load_sweep take it",
     "result": "the model with these values is model.toml beside it",
 }
 _SHARED = {"schema", "model", "unknown", "simulation", "search"}
 
 
 def kind_of_keys(keys: Iterable[str]) -> str:
-    """ "model", "fit", "design" or, of the parameters that were found, "result"; what is none of them is a model."""
+    """ "model", "fit", "design", "sweep" or, of the parameters that were found, "result"; what is none of them is a
+    model."""
     found = set(keys)
     if "parameter" in found:
         return "result"
+    if found & {"sample", "sweep"}:
+        return "sweep"
     if found & {"objective", "limit"} and not found & set(EXPERIMENTS):
         return "design"
     return "fit" if found & {"model", "unknown", *EXPERIMENTS} else "model"

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.errors import MismatchError, ParameterError
 from ..core.parameters import show
 from ..files.saved_sweeps import SweepResult
-from .sweep_folder import load_sweep
+from .sweep_folder import sweep_in
 
 
 def merge_sweeps(parts: Sequence[SweepResult | str | os.PathLike[str]]) -> SweepResult:
@@ -19,7 +19,7 @@ def merge_sweeps(parts: Sequence[SweepResult | str | os.PathLike[str]]) -> Sweep
     """
     if isinstance(parts, str) or not isinstance(parts, Sequence) or not parts:
         raise ParameterError(f"merge_sweeps takes a list of results or of folders, got {show(parts)}.")
-    results = [x if isinstance(x, SweepResult) else load_sweep(x) for x in parts]
+    results = [x if isinstance(x, SweepResult) else sweep_in(x) for x in parts]
     first = results[0]
     for given, result in zip(parts, results, strict=True):
         if result.fingerprint != first.fingerprint:

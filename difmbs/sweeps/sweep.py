@@ -90,7 +90,7 @@ def sweep_plan(
     arrays = by_dotted_names(samples)
     values = sampled_values(arrays, system)
     times = output_times(saveat, t0, t1)
-    task = SweepTask(system, named_outputs(outputs), _paths(derivatives, system), settings, t0, t1, times)
+    task = SweepTask(system, named_outputs(outputs, system), _paths(derivatives, system), settings, t0, t1, times)
     return SweepPlan(task, arrays, values, None if again is None else _settings_of(again, system, settings))
 
 
@@ -105,7 +105,8 @@ def run_sweep(
 ) -> SweepResult:
     """All of it, or what is made until it is stopped."""
     if folder is None:
-        return _made(run, executor, None, progress, stopped)
+        run.make(executor, None, progress, stopped)
+        return run.result()
     kept = SweepFolder(folder, f"{run.of} {run.chunks.part}")
     goes_on = resume and kept.begun
     with output_folder(folder, force=force or goes_on):
@@ -115,19 +116,11 @@ def run_sweep(
             return result
         else:
             run.restore(kept)
-        result = _made(run, executor, kept, progress, stopped)
+        run.make(executor, kept, progress, stopped)
+        result = run.result()
         if run.finished:
             kept.finish(result)
         return result
-
-
-def _made(
-    run: SweepRun, executor: Any, kept: SweepFolder | None, progress: bool | None, stopped: Callable[[], bool]
-) -> SweepResult:
-    run.make(executor, kept, progress, stopped)
-    if run.finished:
-        run.make_again(executor, stopped)
-    return run.result()
 
 
 def checked_part(part: Any) -> tuple[int, int]:

@@ -71,7 +71,7 @@ class SweepFolder:
         """What was written when it had ended, if it had."""
         if not (self.path / RESULT).exists():
             return None
-        result = load_sweep(self.path)
+        result = sweep_in(self.path)
         if result.fingerprint != of or not np.array_equal(result.rows, rows):
             raise MismatchError(f"{self.path / RESULT} belongs to {_WHAT} were changed. Start again without resume.")
         self._clear_blocks()
@@ -101,7 +101,7 @@ def save_sweep(result: SweepResult, path: str | os.PathLike[str], *, force: bool
         np.savez(file, allow_pickle=False, schema=SCHEMA, **sweep_arrays(result))
 
 
-def load_sweep(path: str | os.PathLike[str]) -> SweepResult:
+def sweep_in(path: str | os.PathLike[str]) -> SweepResult:
     """From its folder, or its file."""
     file = Path(path) / RESULT if Path(path).is_dir() else Path(path)
     if Path(path).is_dir() and not file.exists():

@@ -82,10 +82,7 @@ class SweepRun:
         # Where the rows of a chunk are among those of this part.
         self._places = {number: i * chunks.size for i, number in enumerate(chunks.numbers)}
         self._left = dict.fromkeys(chunks.numbers)
-
-    @property
-    def finished(self) -> bool:
-        return not self._left
+        self.finished = False
 
     def restore(self, kept: SweepFolder) -> None:
         """The runs that are on disk."""
@@ -94,6 +91,13 @@ class SweepRun:
 
     def make(self, executor: Any, kept: SweepFolder | None, progress: bool | None, stopped: Callable[[], bool]) -> None:
         """All that are left, or those until it is stopped, by Ctrl-C or otherwise."""
+        self._make_left(executor, kept, progress, stopped)
+        if not self._left:
+            self.finished = self._make_again(executor, stopped)
+
+    def _make_left(
+        self, executor: Any, kept: SweepFolder | None, progress: bool | None, stopped: Callable[[], bool]
+    ) -> None:
         shown = looked_at() if progress is None else progress
         begun = self.rows.size - self.chunks.rows(list(self._left)).size
         bar = progress_bar(self.rows.size, "runs", begun=begun) if shown else None
@@ -119,12 +123,12 @@ class SweepRun:
             if kept is not None:
                 kept.save()
 
-    def make_again(self, executor: Any, stopped: Callable[[], bool]) -> None:
-        """The runs that failed, each alone, as `again` says; what fails again stays as it was."""
+    def _make_again(self, executor: Any, stopped: Callable[[], bool]) -> bool:
+        """The runs that failed, each alone, as `again` says; what fails again stays as it was. Whether all are made."""
         again = self.plan.again
         failed = np.flatnonzero(~np.isin(self.found[STATUS], (*ARRIVED, INTERRUPTED)))
         if again is None or failed.size == 0:
-            return
+            return True
         values = {path: x[self.rows[failed]] for path, x in self.plan.values.items()}
         task = dataclasses.replace(self.plan.task, settings=again)
         second = SweepRun(SweepPlan(task, {}, values, None), Chunks(failed.size, 1), np.inf)
@@ -132,6 +136,7 @@ class SweepRun:
         better = np.isin(second.found[STATUS], ARRIVED)
         for name, array in self.found.items():
             array[failed[better]] = second.found[name][better]
+        return second.finished
 
     def result(self) -> SweepResult:
         task, found = self.plan.task, self.found

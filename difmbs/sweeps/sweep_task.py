@@ -14,6 +14,7 @@ from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath, as_array, is_numbers, show, show_error
 from ..design.objectives import AbstractQuantity, check_quantity, name_of, names_of
 from ..dynamics.output_units import of_output
+from ..dynamics.outputs import output_shape
 from ..files.saved_sweeps import ARRIVED
 from ..search.run_settings import RunSettings
 from ..simulation.solution import Solution
@@ -123,7 +124,7 @@ def derivative_name(output: str, path: ParameterPath) -> str:
     return f"d {output} / d {'.'.join(path)}"
 
 
-def named_outputs(outputs: Any) -> tuple[tuple[str, Any], ...]:
+def named_outputs(outputs: Any, system: System) -> tuple[tuple[str, Any], ...]:
     """Outputs with names, from a dictionary or a list of them."""
     single = isinstance(outputs, str | AbstractQuantity) or callable(outputs)
     given = [outputs] if single else outputs
@@ -140,8 +141,12 @@ def named_outputs(outputs: Any) -> tuple[tuple[str, Any], ...]:
             f"{show(outputs)}."
         )
     for name, what in zip(names, whats, strict=True):
-        if not isinstance(what, str):
+        if isinstance(what, str):
+            output_shape(system, what)
+        else:
             check_quantity(f"outputs: '{name}'", what)
+        if isinstance(what, AbstractQuantity):
+            what.shape(system)
         if name in (STATUS, REACHED) or names.count(name) > 1:
             raise ParameterError(f"outputs: '{name}' is taken. Give another name with a dictionary.")
     return tuple(zip(names, whats, strict=True))

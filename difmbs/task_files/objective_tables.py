@@ -34,7 +34,7 @@ _QUANTITIES: Mapping[str, type[AbstractQuantity]] = {
     "root_mean_square": RootMeanSquare,
     "smooth_maximum": SmoothMaximum,
 }
-_FIELDS = {
+QUANTITY_FIELDS = {
     "quantity": fields.WORD,
     "output": fields.WORD,
     "component": fields.INDEX_OR_INDICES,
@@ -52,8 +52,8 @@ def read_objectives(document: Document, system: System) -> tuple[AbstractQuantit
     found = []
     for i, table in enumerate(tables):
         with said_of_item(document, "objective", i, {}):
-            check_fields(table, {**_FIELDS, **_WEIGHT}, ("quantity", "output"))
-            found.append(_quantity(table, system))
+            check_fields(table, {**QUANTITY_FIELDS, **_WEIGHT}, ("quantity", "output"))
+            found.append(read_quantity(table, system))
             check_objective(found[-1], system)
     return tuple(found)
 
@@ -62,13 +62,13 @@ def read_limits(document: Document, system: System) -> tuple[Limit, ...]:
     found = []
     for i, table in enumerate(document.tables("limit")):
         with said_of_item(document, "limit", i, {}):
-            check_fields(table, {**_FIELDS, **_BOUNDS}, ("quantity", "output"))
+            check_fields(table, {**QUANTITY_FIELDS, **_BOUNDS}, ("quantity", "output"))
             bounds = {key: float(table[key]) for key in _BOUNDS if key in table}
-            found.append(Limit(_quantity(table, system), **bounds))
+            found.append(Limit(read_quantity(table, system), **bounds))
     return tuple(found)
 
 
-def _quantity(table: Mapping[str, Any], system: System) -> AbstractQuantity:
+def read_quantity(table: Mapping[str, Any], system: System) -> AbstractQuantity:
     word, output = table["quantity"], table["output"]
     if word not in _QUANTITIES:
         raise ParameterError(f"there is no quantity {show(word)}. {did_you_mean(word, _QUANTITIES)}")

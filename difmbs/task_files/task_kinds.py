@@ -8,7 +8,7 @@ from ..files.reading import read_text
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
-    """ "fit", "design" or "model", by the tables in it; what is none of them is refused as a model."""
+    """ "fit", "design", "sweep" or "model", by the tables in it; what is none of them is refused as a model."""
     try:
         kind = kind_of_keys(tomllib.loads(read_text(path)))
     except (ValueError, RecursionError):

@@ -267,7 +267,7 @@ def test_a_broken_executor_that_cannot_be_made_anew_is_told(system, samples, tmp
 
 
 def test_workers_that_are_lost_again_and_again_are_told(system, samples):
-    with pytest.raises(mbs.SimulationError, match="times in a row. Is there not enough memory"):
+    with pytest.raises(mbs.SimulationError, match=r"times in a row\. Is there not enough memory"):
         swept(system, samples, executor=lambda: Breaking(0))
 
 
@@ -275,7 +275,7 @@ def test_what_a_worker_raises_is_raised_here(system, samples):
     def wrong(solution):
         raise ValueError("not this way")
 
-    with pytest.raises(mbs.ParameterError, match="wrong, a function of the solution, fails: .*not this way"):
+    with pytest.raises(mbs.ParameterError, match=r"wrong, a function of the solution, fails: .*not this way"):
         swept(system, samples, [wrong])
 
 
@@ -299,7 +299,11 @@ def test_derivatives_of_means_and_quantiles_are_those_of_difference_quotients(sy
     result = swept(system, samples, {"end": mbs.Final("mass.position.z")}, derivatives=["spring.stiffness"])
     h = 1e-2
     up, down = (
-        swept(system, {**samples, "spring.stiffness": samples["spring.stiffness"] + s}, {"end": mbs.Final("mass.position.z")})
+        swept(
+            system,
+            {**samples, "spring.stiffness": samples["spring.stiffness"] + s},
+            {"end": mbs.Final("mass.position.z")},
+        )
         for s in (h, -h)
     )
     mean = (up.mean("end") - down.mean("end")) / (2 * h)
@@ -359,7 +363,9 @@ def test_samples_are_drawn_from_what_they_say():
     given = {"a.x": (2.0, 4.0), "b.y": scipy.stats.norm(500, 25)}
     for draw in (mbs.random_samples, mbs.latin_hypercube_samples):
         drawn = draw(given, 4000, seed=3)
-        assert all(np.array_equal(x, y) for x, y in zip(drawn.values(), draw(given, 4000, seed=3).values(), strict=True))
+        assert all(
+            np.array_equal(x, y) for x, y in zip(drawn.values(), draw(given, 4000, seed=3).values(), strict=True)
+        )
         assert not np.array_equal(drawn["a.x"], draw(given, 4000, seed=4)["a.x"])
         for name, of in (("a.x", scipy.stats.uniform(2, 2)), ("b.y", given["b.y"])):
             assert scipy.stats.kstest(drawn[name], of.cdf).pvalue > 1e-3
@@ -374,7 +380,10 @@ def test_samples_are_drawn_from_what_they_say():
         ({}, "samples must be a dictionary"),
         ({"spring.stifness": np.ones(3)}, "stiffness"),
         ({"spring.stiffness": 3.0}, "needs an array with a value for each run"),
-        ({"spring.stiffness": np.ones(3), "spring.damping": np.ones(4)}, "same number of values, got 3 .* and 4|, 4 for"),
+        (
+            {"spring.stiffness": np.ones(3), "spring.damping": np.ones(4)},
+            "same number of values, got 3 .* and 4|, 4 for",
+        ),
         ({"spring.stiffness": np.ones((3, 2))}, "one value for each run"),
         ({"mass.mass": np.array([1.0, -2.0, np.nan])}, "'mass.mass' of run 1 = -2.0 .*1 of 3 runs"),
         ({"mass.position": np.zeros((3, 3)), "mass.position[1]": np.zeros(3)}, "about the same number"),
