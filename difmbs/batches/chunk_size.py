@@ -1,9 +1,12 @@
 """How many of a kind are made side by side."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
+
+from .workers import local_workers
 
 _SHARE = 0.5
 """Of an accelerator's memory, for one chunk."""
@@ -19,6 +22,12 @@ def chunk_size(count: int, on_cpu: int, program: Callable[[Any], Any], row: Any)
     if device.platform == "cpu":
         return min(on_cpu, count)
     return min(most_in(_SHARE * _memory_of(device), memory_of_each(program, row)), count)
+
+
+def spread_over_cores(count: int, most: int) -> int:
+    """At most so many of `count`, and so few that no core is idle; few numbers, for each of which is compiled."""
+    share = math.ceil(count / local_workers())
+    return min(most, 1 << (share - 1).bit_length())
 
 
 def memory_of_each(program: Callable[[Any], Any], row: Any) -> float:

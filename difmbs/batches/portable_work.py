@@ -1,6 +1,7 @@
 """Work on chunks that any thread or process can do, compiled once for each device of each process."""
 
 import contextlib
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -26,11 +27,11 @@ class _Precision:
 
 class PortableWork:
     """`program`: from the rows of some chunks to numpy arrays; `key` stands for all of it, wherever it is made again
-    from bytes."""
+    from bytes; None: it is like no other one."""
 
-    def __init__(self, program: Callable[[Any], Any], key: str):
+    def __init__(self, program: Callable[[Any], Any], key: str | None = None):
         self._precision = _Precision(bool(jax.config.read("jax_enable_x64")))
-        self._program, self._key = program, key
+        self._program, self._key = program, key or secrets.token_hex(16)
 
     def __reduce__(self) -> Any:
         return _in_precision, (self._precision, self._program, self._key)

@@ -3,7 +3,7 @@
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -101,3 +101,13 @@ def local_workers() -> int:
 def cores() -> int:
     """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def at_once(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Results for a few items, in threads, one for each core."""
+    pool = ThreadPoolExecutor(min(len(items), local_workers()))
+    try:
+        return list(pool.map(function, items))
+    finally:
+        # After Ctrl-C nobody waits for the others.
+        pool.shutdown(wait=False, cancel_futures=True)

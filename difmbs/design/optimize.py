@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+from ..batches.in_chunks import in_chunks
 from ..core.errors import FileError, ParameterError, SimulationError
 from ..core.parameters import flatten, show
 from ..jaxtools.compile_messages import silence
@@ -24,7 +25,7 @@ from .design import Design
 from .evaluation_log import EvaluationLog, Interruption
 from .objectives import AbstractQuantity, Limit, check_objective, check_quantity, names_of
 from .smooth_program import SmoothProgram
-from .task import DesignTask, evaluate, excesses, quantities_at, split, unit_of, values_at, violation
+from .task import DesignTask, evaluate, excesses, quantities_at, split, unit_of, value_at, values_at, violation
 
 
 def optimize(
@@ -143,6 +144,10 @@ _SLACK = 1e-7
 """Relative violation of a limit that is only rounding and does not count."""
 
 
+_SIDE_BY_SIDE = 100
+"""Motions that a core makes at once."""
+
+
 class _Nothing(Exception):  # noqa: N818 (not an error)
     """There is nothing left to be gained."""
 
@@ -218,7 +223,9 @@ class DesignSearch:
             return [first]
         self.compared = count
         many = random_starts(self.unknowns, self.task.scaling, count, seed)
-        objective, over = (np.asarray(x) for x in values_at(self.task, jnp.asarray(many)))
+        objective, over = in_chunks(
+            lambda z: values_at(self.task, z), many, one=lambda z: value_at(self.task, z), on_cpu=_SIDE_BY_SIDE
+        )
         sound = np.isfinite(objective) & np.isfinite(over)
         if not np.any(sound):
             raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")

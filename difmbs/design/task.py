@@ -99,16 +99,17 @@ def _joined(task: DesignTask, z: Any) -> Any:
 
 @eqx.filter_jit
 def values_at(task: DesignTask, many: Any) -> Any:
-    """The sum of the objectives and the largest violation of a limit, relative, at many points."""
+    """At many points."""
+    return jax.vmap(lambda z: value_at(task, z))(many)
 
-    def one(z):
-        entries = task.entries(z)
-        count = len(task.objectives)
-        objective = sum(jnp.max(x) for x in entries[:count])
-        over = [violation(limit, x) for limit, x in zip(task.limits, entries[count:], strict=False)]
-        return objective, jnp.max(jnp.stack(over), initial=0) if over else jnp.zeros_like(objective)
 
-    return jax.vmap(one)(many)
+def value_at(task: DesignTask, z: Any) -> Any:
+    """The sum of the objectives and the largest violation of a limit, relative."""
+    entries = task.entries(z)
+    count = len(task.objectives)
+    objective = sum(jnp.max(x) for x in entries[:count])
+    over = [violation(limit, x) for limit, x in zip(task.limits, entries[count:], strict=False)]
+    return objective, jnp.max(jnp.stack(over), initial=0) if over else jnp.zeros_like(objective)
 
 
 def excesses(limit: Limit, rows: Any, instead: float = 1.0) -> Any:

@@ -3,15 +3,17 @@
 import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from ..batches.in_chunks import in_chunks
 from ..core.errors import SimulationError
 from ..search import levenberg_marquardt as lm
 from ..search.starts import random_starts
 from .fit_problem import FitProblem
 from .setup import FitSetup
+
+_SIDE_BY_SIDE = 25
+"""Searches that a core makes at once: of more all wait for the slowest one, which may take long from a bad start."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +31,15 @@ class TriedStarts:
 
 
 def best_start(setup: FitSetup, problem: FitProblem, count: int, seed: int, most: int) -> tuple[Any, TriedStarts]:
-    starts = jnp.asarray(random_starts(setup.unknowns, setup.scaling, count, seed))
-    state = lm.search_from_each(problem, starts, most)
-    order = np.argsort(np.asarray(state.chi2))
-    if not np.isfinite(state.chi2[order[0]]):
+    starts = random_starts(setup.unknowns, setup.scaling, count, seed).astype(setup.start.dtype)
+
+    def of_each(z):
+        state = lm.search_from_each(problem, z, most)
+        return state.z, state.chi2
+
+    ends, chi2 = in_chunks(of_each, starts, one=lambda z: lm.search(problem, z, most), on_cpu=_SIDE_BY_SIDE)
+    order = np.argsort(chi2)
+    if not np.isfinite(chi2[order[0]]):
         raise SimulationError(f"none of the {count} starts could be simulated. Give narrower ranges.")
-    values = lambda z: np.asarray(jax.vmap(problem.scaling.values)(z))[order]
-    return state.z[order[0]], TriedStarts(values(starts), values(state.z), np.asarray(state.chi2)[order])
+    values = lambda z: problem.scaling.values(z)[order]
+    return ends[order[0]], TriedStarts(values(starts), values(ends), chi2[order])

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from ..core.errors import ParameterError, did_you_mean
@@ -111,7 +110,7 @@ class Fits:
 
 
 def collected(setup: FitSetup, problem: FitProblem, found: BatchResults) -> Fits:
-    values = np.asarray(jax.vmap(problem.scaling.values)(found.z))
+    values = problem.scaling.values(found.z)
     sound = found.done & np.all(np.isfinite(found.R), axis=(1, 2)) & np.isfinite(found.chi2)
     weights = [np.asarray(w).reshape(len(values), -1) for w in problem.groups[0].weights.values()]
     counted = np.sum(np.concatenate(weights, axis=1) > 0, axis=1) + int(np.sum(np.asarray(problem.prior_weight) > 0))

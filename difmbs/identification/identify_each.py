@@ -34,6 +34,8 @@ def identify_each(
     max_steps: int = 100_000,
     loss: str = "linear",
     max_iterations: int = 100,
+    chunk: int | None = None,
+    executor: Any = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = None,
@@ -45,9 +47,10 @@ def identify_each(
     names of changed parameters. Fixed steps (`dt`) are the fastest. Where the noise is not given, the residuals of each
     fit tell it; then there may be one channel only.
 
-    The fits are made in batches. After each of them there is a line of progress, and what is done is written to
-    `folder`, from which `resume` goes on. Ctrl-C ends it when the batch is finished; fits that were not made have the
-    status "interrupted".
+    They are made in chunks, on all cores or devices of this process: `chunk`: number of fits side by side, None: what
+    suits the device; `executor`: as in `sweep`. There are lines of progress, and what is done is written to `folder`,
+    from which `resume` goes on. Ctrl-C ends it when the chunks are finished that are being made; fits that were not
+    made have the status "interrupted".
     """
     if isinstance(experiments, AbstractExperiment):
         experiments = [experiments]
@@ -56,10 +59,11 @@ def identify_each(
     console = Console(progress)
     for remark in (*setup.remarks, *texts(before(setup, jnp.asarray(setup.unknowns.start)))[:_MOST_HINTS]):
         console.say(remark)
-    batches = FitBatches(setup, check_whole("max_iterations", max_iterations), folder)
+    size = None if chunk is None else check_whole("chunk", chunk)
+    batches = FitBatches(setup, check_whole("max_iterations", max_iterations), folder, size)
     if resume:
         batches.restore()
-    batches.run(console)
+    batches.run(console, executor)
     return collected(setup, batches.problem, batches.found)
 
 

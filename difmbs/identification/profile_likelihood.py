@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..batches.portable_work import PortableWork
+from ..batches.workers import at_once
 from ..jaxtools.gradient_check import quotient_error
 from ..search import levenberg_marquardt as lm
 from ..simulation.arguments import difference_step
@@ -29,20 +31,27 @@ def profile(fit: "Fit", index: int, level: float) -> tuple[float, float]:
     # As if nothing were at a bound, where it would have no deviation.
     errors = covariance(np.asarray(fit.state.R), fit.identifiability, slopes, np.ones(len(slopes), bool))
     deviation = float(np.sqrt(errors[index, index]) / slopes[index])
-    ends = [_end(fit, problem, index, side * margin, side * margin * deviation) for side in (-1, 1)]
+    # Compiled once, by the first of the two.
+    iterate = PortableWork(lambda state_and_free: lm.one_iteration(problem, *state_and_free))
+    ends = at_once(lambda side: _end(fit, iterate, index, side * margin, side * margin * deviation), (-1, 1))
+    if np.any(np.isnan(ends)):
+        warnings.warn(
+            f"the end of the interval of '{fit.names[index]}' was not found: it is given as NaN.", stacklevel=3
+        )
     values = [float(np.asarray(problem.scaling.values(fit.state.z.at[index].set(z)))[index]) for z in ends]
     return values[0], values[1]
 
 
-def _end(fit: "Fit", problem: FitProblem, index: int, wanted: float, step: float) -> float:
+def _end(fit: "Fit", iterate: Any, index: int, wanted: float, step: float) -> float:
     """Where the root of the increase of chi^2 is `wanted`, which it nearly is after a step of the linearization."""
+    problem = fit.problem
     best, lower, upper = (float(x[index]) for x in (fit.state.z, problem.lower, problem.upper))
     if not np.isfinite(step):
         return upper if wanted > 0 else lower
     place, reached, z = best, 0.0, fit.state.z
     for _ in range(20):
         place = float(np.clip(place + step, lower, upper))
-        state = _held(problem, z.at[index].set(place), index)
+        state = _held(problem, iterate, z.at[index].set(place), index)
         increase = float(np.sign(wanted)) * float(np.sqrt(max(float(state.chi2) - fit.chi2, 0)))
         at_bound = place in (lower, upper)
         if abs(increase - wanted) < 1e-3 * abs(wanted) or (at_bound and abs(increase) < abs(wanted)):
@@ -50,16 +59,15 @@ def _end(fit: "Fit", problem: FitProblem, index: int, wanted: float, step: float
         slope = (increase - reached) / step if increase != reached else wanted / step
         z, reached = state.z, increase
         step = float(np.clip((wanted - increase) / slope, -2 * abs(step), 2 * abs(step)))
-    warnings.warn(f"the end of the interval of '{fit.names[index]}' was not found: it is given as NaN.", stacklevel=4)
     return np.nan
 
 
-def _held(problem: FitProblem, z: Any, index: int) -> lm.LeastSquaresState:
+def _held(problem: FitProblem, iterate: Any, z: Any, index: int) -> lm.LeastSquaresState:
     """The best of the others."""
     free = jnp.ones(z.size, bool).at[index].set(False)
     state = lm.begin(problem, z)
     for _ in range(_MOST):
-        state = lm.one_iteration(problem, state, free)
+        state = iterate((state, free))
         if int(state.code) != lm.RUNNING:
             break
     return state

@@ -325,7 +325,7 @@ class _SingleExperiment(NamedTuple):
 def _joined(numbers: tuple[int, ...], singles: tuple[_SingleExperiment, ...]) -> ExperimentGroup:
     first = singles[0]
     arrays = [(s.given, s.loads, s.slots, s.measured) for s in singles]
-    joined = jax.tree.map(lambda *x: jnp.asarray(np.concatenate(x)), *arrays)
+    joined = jax.tree.map(lambda *x: jax.device_put(np.concatenate(x)), *arrays)
     given, loads, slots, measured = joined
     return ExperimentGroup(first.system, given, loads, slots, measured, {}, first.program, first.targets, numbers)
 
@@ -341,7 +341,7 @@ def _weighted(
             deviation = noise[name] if known is None else known
             counts = np.isfinite(data) & group.program.counts(name, data.shape)
             rows.append(np.where(counts, np.sqrt(experiment.weight) / deviation, 0))
-    stacked = {name: jnp.asarray(np.stack(rows)) for name, rows in weights.items()}
+    stacked = {name: jax.device_put(np.stack(rows)) for name, rows in weights.items()}
     return dataclasses.replace(group, weights=stacked)
 
 

@@ -179,7 +179,8 @@ def test_whatever_stops_it_the_bytes_are_the_same(files):
 
     draw, killed = random.Random(7), 0
     whole = start()
-    assert whole.wait() == 0
+    whole.communicate()
+    assert whole.returncode == 0
     Path("a").rename("whole")
     for _ in range(25):
         process = start("--resume", "-q")
@@ -207,6 +208,8 @@ def test_whatever_stops_it_the_bytes_are_the_same(files):
     said = process.communicate()[1]
     assert process.returncode == 2
     assert "cannot be written" in said
-    assert start("--resume", "-q").wait() == 0
+    process = start("--resume", "-q")
+    process.communicate()
+    assert process.returncode == 0
     for name in FILES:
         assert Path("a", name).read_bytes() == Path("whole", name).read_bytes()
