@@ -7,8 +7,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..core.parameters import ParameterPath
+from ..jaxtools.over_devices import over_devices
 from ..search.least_squares import AbstractLeastSquares, linearized
 from ..search.run_settings import RunSettings
 from ..search.scaling import Scaling
@@ -31,6 +33,8 @@ class ExperimentGroup(eqx.Module):
     program: AbstractPrediction = eqx.field(static=True)
     targets: tuple[Target, ...] = eqx.field(static=True)
     members: tuple[int, ...] = eqx.field(static=True)
+    mesh: Any = eqx.field(static=True, default=None)
+    """The devices over which the experiments are spread; None: the usual one."""
 
     def predict(self, values: Any) -> dict[str, Any]:
         """What each channel should have measured."""
@@ -55,18 +59,25 @@ class ExperimentGroup(eqx.Module):
     def each(self, values: Any, function: Callable[..., Any], *more: Any) -> Any:
         """function(system, loads, sensors, ...) of each experiment; `more` have an axis of experiments."""
 
-        def one(given, loads, slots, more):
+        def one(common, rows):
+            system, values = common
+            given, loads, slots, more = rows
             given = into(given, self.targets, values, slots)
             sensors = {
                 path: x for path, x in given.items() if path[0] in self.measured and path[1] in CHANNEL_PARAMETERS
             }
-            system = self.system.with_values({p: x for p, x in given.items() if p not in sensors})
+            system = system.with_values({p: x for p, x in given.items() if p not in sensors})
             return function(system, loads, sensors, *more)
 
-        arguments = (self.given, self.loads, self.slots, more)
-        if len(self.members) > 1:
-            return jax.vmap(one)(*arguments)
-        return jax.tree.map(lambda x: x[None], one(*jax.tree.map(lambda x: x[0], arguments)))
+        common, rows = (self.system, values), (self.given, self.loads, self.slots, more)
+        if len(self.members) == 1:
+            return jax.tree.map(lambda x: x[None], one(common, jax.tree.map(lambda x: x[0], rows)))
+        each = jax.vmap(one, in_axes=(None, 0))
+        return each(common, rows) if self.mesh is None else over_devices(self.mesh, each, common, rows)
+
+    def on(self, mesh: Any) -> "ExperimentGroup":
+        """Spread over devices, with arrays that every process has."""
+        return dataclasses.replace(jax.tree.map(np.asarray, self), mesh=mesh)
 
 
 class FitProblem(AbstractLeastSquares):

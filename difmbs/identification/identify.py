@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -15,6 +16,7 @@ import optax
 from ..core.errors import ParameterError, SimulationError, did_you_mean
 from ..core.parameters import show
 from ..jaxtools.compile_messages import silence
+from ..jaxtools.over_devices import is_first_process, mesh_of
 from ..search import levenberg_marquardt as lm
 from ..search.gradient_descent import descended
 from ..search.progress import Lines, Progress, Watch
@@ -55,6 +57,7 @@ def identify(
     seed: int = 0,
     segments: int = 1,
     optimizer: optax.GradientTransformation | None = None,
+    devices: Any = None,
     folder: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = None,
@@ -68,7 +71,8 @@ def identify(
     starts are tried, the first one as given, the others at random in the ranges, and the best one goes on;
     `segments`: time series are cut into so many, which are joined in the course of the search: for long or chaotic
     records; `optimizer`: one of optax, which makes `max_iterations` steps along the gradient instead of those of
-    Levenberg and Marquardt;
+    Levenberg and Marquardt; `devices`: those of JAX over which the experiments are spread, such as `jax.devices()`,
+    also of several processes, each of which makes the same call;
     `folder`: the state is written there after each iteration, and with `resume` the search goes on from it; `progress`:
     a function of a line of text, None: to the terminal if there is one, False: silent; `watch`: a function that gets
     each `Iteration`, with the best values so far.
@@ -79,13 +83,23 @@ def identify(
     if segments > 1 and (starts > 1 or optimizer is not None):
         other = "an optimizer" if optimizer is not None else "several starts"
         raise ParameterError(f"segments and {other} cannot be combined: leave one of them out.")
+    if devices is not None and starts > 1:
+        raise ParameterError("devices and several starts cannot be combined: these use all devices anyway.")
     if optimizer is not None and (folder is not None or resume):
         raise ParameterError("with an optimizer nothing is kept on the disk: leave out folder and resume.")
     with silence(progress is False):
         setup = checked_setup(system, experiments, unknowns, dt, solver, rtol, atol, max_steps, loss, segments)
-        lines = Lines(setup.unknowns.names, progress, watch=watch)
+        if devices is not None:
+            setup = dataclasses.replace(setup, mesh=_mesh(devices))
+        lines = Lines(setup.unknowns.names, progress if devices is None or is_first_process() else False, watch=watch)
         search = FitSearch(setup, check_whole("max_iterations", max_iterations), lines, folder)
         return search.run(starts, seed, optimizer, resume)
+
+
+def _mesh(devices: Any) -> Any:
+    if not isinstance(devices, Sequence) or not devices or not all(isinstance(x, jax.Device) for x in devices):
+        raise ParameterError(f"devices must be a list of devices such as jax.devices(), got {show(devices)}.")
+    return mesh_of(devices)
 
 
 def checked_setup(
@@ -124,6 +138,11 @@ class FitSearch:
         """The fingerprint of the fit."""
         return fingerprint_of_fit(self.setup)
 
+    @property
+    def _writes(self) -> bool:
+        """Of several processes that make one fit, the first one."""
+        return self.folder is not None and (self.setup.mesh is None or is_first_process())
+
     def run(self, starts: int, seed: int, optimizer: Any, resume: bool) -> Fit:
         setup, noise = self.setup, self.setup.first_noise()
         problem = setup.problem(noise)
@@ -160,6 +179,11 @@ class FitSearch:
             status = "interrupted"
             problem, state, noise = self.last or (problem, state, noise)
         self.lines.end(status or lm.WORDS[int(state.code)])
+        if setup.mesh is not None:
+            # What follows is little, and each process does it by itself.
+            setup = dataclasses.replace(setup, mesh=None)
+            problem = setup.problem(noise)
+            state = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), state)
         fit = finished(setup, problem, state, status or lm.WORDS[int(state.code)], noise, tuple(self.history))
         return dataclasses.replace(fit, tried=self.tried)
 
@@ -195,7 +219,7 @@ class FitSearch:
                         self.lines.show(self._noted(problem, whole.z, float(whole.chi2), 0.0, True))
                         return whole, None if good else joining
                     joining = joining.next()
-                if self.folder is not None:
+                if self._writes:
                     pieces = joining.numbers
                     kept = SearchCheckpoint(joining.state, noise, tuple(self.history), joining.stage, pieces)
                     store(self.folder, self.of, kept)
@@ -215,7 +239,7 @@ class FitSearch:
                 if len(self.history) >= self.most and int(state.code) == lm.RUNNING:
                     state = state._replace(code=np.asarray(lm.TOO_MANY))
                 self.last = problem, state, noise
-                if self.folder is not None:
+                if self._writes:
                     store(self.folder, self.of, SearchCheckpoint(state, noise, tuple(self.history), tried=self.tried))
                 self.lines.show(line)
                 if len(self.history) == 1 and self.tried is None:

@@ -46,6 +46,8 @@ class FitSetup:
     """Segmentation of the time series of each group."""
     remarks: tuple[str, ...] = ()
     """What was chosen for the user."""
+    mesh: Any = None
+    """The devices over which experiments are spread during the search; None: the usual one."""
 
     def first_noise(self) -> dict[str, float]:
         """Where the noise is not known, as if there were nothing else in the data."""
@@ -55,6 +57,8 @@ class FitSetup:
 
     def problem(self, noise: Mapping[str, float]) -> FitProblem:
         groups = tuple(_weighted(group, self.experiments, noise) for group in self.groups)
+        if self.mesh is not None:
+            groups = tuple(group.on(self.mesh) for group in groups)
         unknowns, scaling = self.unknowns, self.scaling
         known = np.isfinite(unknowns.prior_deviation)
         return FitProblem(
