@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 from jax.experimental.layout import Layout, with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -25,6 +26,11 @@ def side_by_side(x: Any) -> Any:
     They are stored at all, too: XLA computes cheap tangents again wherever they are used.
     """
     return stored.bind(x, order=None)
+
+
+def all_side_by_side(tree: Any) -> Any:
+    """Each of the arrays of numbers in a tree."""
+    return jax.tree.map(lambda x: side_by_side(x) if x.ndim and x.dtype.kind == "f" else x, tree)
 
 
 def _batched(operands, axes, *, order):

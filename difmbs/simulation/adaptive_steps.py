@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 from ..core.status import Status
 from ..core.types import Count, Flag, MaybeValues, State, Switches, Time
 from ..jaxtools.batched_loops import anywhere
+from ..jaxtools.memory_layout import all_side_by_side
 from ..linalg.rows import with_row
 from ..solvers.one_step import TERM, AbstractOneStep
 from ..system.function_points import functions_of
@@ -153,9 +154,10 @@ class AdaptiveSteps(eqx.Module):
             kept = jax.tree.map(
                 lambda a, b: jnp.where(active, a, b), new._replace(recorded=None), s._replace(recorded=None)
             )
-            return kept._replace(recorded=new.recorded)
+            return all_side_by_side(kept)._replace(recorded=new.recorded)
 
-        return lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, s)
+        first = all_side_by_side(s._replace(recorded=None))._replace(recorded=s.recorded)
+        return lax.while_loop(lambda s: anywhere(unfinished(s)), go_on, first)
 
     def _at(self, s: "_AdaptiveState", output: Time) -> State:
         """The state at an output in the last step; NaN behind it."""
@@ -214,6 +216,7 @@ class AdaptiveSteps(eqx.Module):
             end = jnp.where(s.watch.aim >= 0, s.watch.target, end)
         h = end - t
         y, error, dense, memory, code, more = self.step.step(system, t, h, s.y1, s.memory)
+        y, error, dense = all_side_by_side((y, error, dense))
         code = jnp.zeros((), int) if code is None else code
         finite = is_sound(y) & jnp.all(jnp.isfinite(error))
         sound = finite & (code == 0)

@@ -18,6 +18,8 @@ from jaxtyping import PyTree
 from ..core.types import Coordinates, Count, MaybeValues, State, Time, Velocities
 from ..dynamics.accelerations import derivative
 from ..dynamics.projection import ProjectionPlan, VisitedStates
+from ..jaxtools.batched_loops import in_batch
+from ..jaxtools.written_out_sums import with_written_out_sums
 from ..system.system import System
 
 TERM = diffrax.ODETerm(derivative)
@@ -99,7 +101,8 @@ class AbstractOneStep(eqx.Module):
 
     def between(self, t: Time, h: Time, y: State, end: State, dense: PyTree, output: Time) -> State:
         """The state at an output time inside the step; near the constraints, but not on them."""
-        inside = self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(output)
+        evaluate = lambda t, h, dense, x: self.solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(x)
+        inside = (with_written_out_sums if in_batch() else _called)(evaluate, t, h, dense, output)
         return start_end_or(inside, t, h, y, end, output)
 
     def inside(self, t: Time, h: Time, y: State, result: PyTree, output: Time) -> State:
@@ -119,6 +122,10 @@ class AbstractOneStep(eqx.Module):
         dy, dresult = weigh(result)
         dp, more = pull(dresult)
         return dp, dy + more
+
+
+def _called(function: Any, *arguments: Any) -> Any:
+    return function(*arguments)
 
 
 def start_end_or(inside: State, t: Time, h: Time, y: State, end: State, output: Time) -> State:
