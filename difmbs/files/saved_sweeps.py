@@ -14,6 +14,7 @@ from ..core.status import Status
 SWEEP = "sweep"
 INTERRUPTED = Status.interrupted.value
 ARRIVED = (Status.ok.value, Status.event.value)
+FAILED = tuple(status.value for status in Status if status.value not in (*ARRIVED, INTERRUPTED))
 _WORDS = np.array([status.name for status in Status])
 _NUMBERS = ("t", "code", "time", "rows", "count", "fingerprint")
 _PARTS = ("samples", "outputs", "derivatives", "units")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -30,7 +31,7 @@ def side_by_side(x: Any) -> Any:
 
 def all_side_by_side(tree: Any) -> Any:
     """Each of the arrays of numbers in a tree."""
-    return jax.tree.map(lambda x: side_by_side(x) if x.ndim and x.dtype.kind == "f" else x, tree)
+    return jax.tree.map(lambda x: side_by_side(x) if np.ndim(x) and x.dtype.kind == "f" else x, tree)
 
 
 def _batched(operands, axes, *, order):

@@ -57,6 +57,7 @@ class AdaptiveSteps(eqx.Module):
     max_steps: int = eqx.field(static=True)
 
     on_grid: ClassVar[bool] = False
+    equal_steps: ClassVar[bool] = False
 
     @property
     def room(self) -> int:
@@ -89,7 +90,7 @@ class AdaptiveSteps(eqx.Module):
         summary = RunSummary(on, s.steps, s.rejected, s.iterations, s.status, s.end)
         if not record:
             return outputs, moments, summary, None
-        starts, sizes, states, *of_events = s.recorded
+        starts, states, *of_events = s.recorded
         reached = jnp.sum(wanted <= s.end)
         steps = steps_until_last(index, reached)
         if of_events:
@@ -97,7 +98,7 @@ class AdaptiveSteps(eqx.Module):
             happened = jnp.where(of_events[0][: self.max_steps] >= 0, numbers + 1, 0)
             steps = jnp.maximum(steps, jnp.max(jnp.where(numbers < s.steps, happened, 0)))
         every = self.stored(y0.size).spacing(s.steps)
-        accepted = AcceptedSteps(starts, sizes, states, every, wanted, index, reached, steps, *of_events)
+        accepted = AcceptedSteps(starts, None, states, every, wanted, index, reached, steps, *of_events)
         return outputs, moments, summary, accepted
 
     def begun(self, system: System, begin: Time, y0: State, seen: PowerIteration | None = None) -> "_AdaptiveState":
@@ -181,9 +182,8 @@ class AdaptiveSteps(eqx.Module):
             status = jnp.where(jnp.all(jnp.isfinite(watch.value)), status, Status.event_undefined.value)
         recorded: Any = None
         if record:
-            # Steps that are not taken have a size too, by which their derivatives can be divided.
-            times, sizes = (make(self.max_steps + 1, y0.dtype) for make in (jnp.zeros, jnp.ones))
-            recorded = (times, sizes, empty(self.stored(y0.size), y0))
+            starts = jnp.zeros(self.max_steps + 2, y0.dtype).at[0].set(t0)
+            recorded = (starts, empty(self.stored(y0.size), y0))
             if watch is not None:
                 nothing = jnp.zeros((self.max_steps + 1, *watch.on.shape), bool)
                 recorded = (*recorded, jnp.full(self.max_steps + 1, -1), nothing)
@@ -248,7 +248,7 @@ class AdaptiveSteps(eqx.Module):
         after = dict(zip(("end", "t", "h", "y", "y1", "dense", "memory"), kept, strict=True))
         # A rejected attempt is written behind all others.
         place = jnp.where(keep & active, s.steps, self.max_steps)
-        recorded = self._written(s, place, t, h, y, -1, None if watch is None else s.watch.on)
+        recorded = self._written(s, place, end, y, -1, None if watch is None else s.watch.on)
         return s._replace(
             tnext=tnext,
             controller=controller,
@@ -298,7 +298,7 @@ class AdaptiveSteps(eqx.Module):
         memory = self.step.begin(following, s.end, s.tnext - s.end, y)
         watch = s.watch.happened(number, following, s.end, y, moment, going, self.t1 - self.t0)
         place = jnp.where(active, s.steps, self.max_steps)
-        recorded = self._written(s, place, s.end, 0 * s.h, y, number, s.watch.on)
+        recorded = self._written(s, place, s.end, y, number, s.watch.on)
         status = jnp.where(stop, Status.event.value, s.status)
         # Where a function crosses zero, its rate leads to where it was found.
         far = ~(jnp.abs(moment - s.end) <= 1e-3 * (self.t1 - self.t0))
@@ -311,17 +311,14 @@ class AdaptiveSteps(eqx.Module):
             recorded=recorded,
         )  # fmt: skip
 
-    def _written(
-        self, s: "_AdaptiveState", place: Count, t: Time, h: Time, y: State, event: Count, on: Switches
-    ) -> Any:
+    def _written(self, s: "_AdaptiveState", place: Count, end: Time, y: State, event: Count, on: Switches) -> Any:
         """The record with a step in its place, which ends in y."""
         if s.recorded is None:
             return None
-        times, sizes, states, *rest = s.recorded
+        starts, states, *rest = s.recorded
         rest = [with_row(x, place, jnp.asarray(value, x.dtype)) for x, value in zip(rest, (event, on), strict=False)]
         return (
-            with_row(times, place, t),
-            with_row(sizes, place, h),
+            with_row(starts, place + 1, end),
             with_state(self.stored(y.size), states, place + 1, y, place < self.max_steps),
             *rest,
         )
@@ -355,7 +352,7 @@ class _AdaptiveState(NamedTuple):
     watch: Any
     """What is known of the events; None if there are none."""
     recorded: Any
-    """Times, sizes, states, and of events numbers and switches; None if nothing is recorded."""
+    """Starts of steps, states, and of events numbers and switches; None if nothing is recorded."""
 
 
 def _knots(system: System) -> MaybeValues:

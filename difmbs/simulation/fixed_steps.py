@@ -37,6 +37,7 @@ class FixedSteps(eqx.Module):
     outputs: tuple[float, ...] = eqx.field(static=True)
 
     looks_around: ClassVar[bool] = False
+    equal_steps: ClassVar[bool] = True
 
     def run(self, system: System, begin: Time, y0: State, record: bool, seen: None = None) -> tuple[Any, ...]:
         """States at the outputs, no moments of events, how it went, and if recorded the steps; `begin`: the time at t0,

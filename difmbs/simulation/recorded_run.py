@@ -13,6 +13,7 @@ from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Count, Flag, MaybeValues, State, Switches, Time, Variables, Velocities
 from ..dynamics.projection import VisitedStates
+from ..jaxtools.batched_loops import anywhere, in_batch
 from ..linalg.rows import with_row
 from ..system.system import System
 from .correction_loop import CorrectionLoop, at
@@ -34,6 +35,13 @@ class Trajectory(NamedTuple):
     first_v: Velocities
     moments: MaybeValues
     """When each event happened last; None where there are no events."""
+
+
+class _KnownStates(NamedTuple):
+    """States from the one with the number `first` on."""
+
+    states: Any
+    first: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,10 +96,10 @@ class RecordedRun:
         """The system during a step as a function of the parameters."""
         return (lambda p: self.system_of(p).switched(self.accepted.on[k])) if self.watched else self.system_of
 
-    def step_data(self, k: Any, states: PyTree) -> tuple[Any, Any, Any, Any]:
+    def step_data(self, k: Any, known: "_KnownStates") -> tuple[Any, Any, Any, Any]:
         """Time, size, and the states at start and end."""
-        place = k if self.stored.longest == 1 else k % self.accepted.spacing
-        return self.accepted.t[k], self.accepted.h[k], states[place], states[place + 1]
+        place = k - known.first
+        return *self.accepted.span(k), known.states[place], known.states[place + 1]
 
     def happening(self, k: Any) -> Callable[[Any, Any], Any]:
         """The step that an event is: the state after it and its moment as functions of parameters and state."""
@@ -116,7 +124,7 @@ class RecordedRun:
 
         def again(k, states):
             def advance(y):
-                t, h, system = accepted.t[k], accepted.h[k], self.system_at(k)(self.p)
+                (t, h), system = accepted.span(k), self.system_at(k)(self.p)
                 return step.step(system, t, h, y, step.begin(system, t, h, y)).end
 
             def any_step(y):
@@ -130,30 +138,42 @@ class RecordedRun:
         states = jnp.zeros((stored.longest + 1, here.size), here.dtype).at[:2].set(jnp.stack([here, next_one]))
         # Where all are stored nothing is left to do.
         count = jnp.where(accepted.spacing > 1, accepted.spacing, 0)
-        return lax.fori_loop(first, jnp.minimum(first + count, len(accepted.t)), again, states)
+        return lax.fori_loop(first, jnp.minimum(first + count, self.time_loop.room), again, states)
 
-    def through(self, unfinished: Any, visit: Any, visit_event: Any, carry: PyTree) -> Any:
-        """Visits steps, with the states around them, while there are any left; carry[0] is the number of the next one.
+    def through(self, left: Any, visit: Any, visit_event: Any, carry: PyTree) -> Any:
+        """Visits steps, with the states around them, while there are any `left`; carry[0] is the number of the next
+        one.
 
-        `visit_event`: what is done instead where the step is an event.
+        `visit_event`: what is done instead where the step is an event. Members of a batch that have no steps left may
+        go on with the others.
         """
 
-        def either(states, carry):
+        def either(known, carry):
             if not self.watched:
-                return visit(states, carry)
+                return visit(known, carry)
             is_event = (carry[0] >= 0) & (carry[0] < self.accepted.steps) & (self.accepted.event[carry[0]] >= 0)
-            return lax.cond(is_event, visit_event, visit, states, carry)
+            return lax.cond(is_event, visit_event, visit, known, carry)
 
-        if self.stored.longest == 1:
-            return lax.while_loop(unfinished, functools.partial(either, self.accepted.y), carry)
+        def through_all(carry):
+            known = _KnownStates(self.accepted.y, 0)
+            return lax.while_loop(lambda c: anywhere(left(c)), functools.partial(either, known), carry)
+
         first_of = lambda carry: carry[0] // self.accepted.spacing * self.accepted.spacing
 
         def segment(carry):
             first = first_of(carry)
-            inside = lambda c: unfinished(c) & (first_of(c) == first)
-            return lax.while_loop(inside, functools.partial(either, self.between_stored(first)), carry)
+            known = _KnownStates(self.between_stored(first), first)
+            # For each member of a batch by itself.
+            return lax.while_loop(lambda c: left(c) & (first_of(c) == first), functools.partial(either, known), carry)
 
-        return lax.while_loop(unfinished, segment, carry)
+        through_segments = lambda carry: lax.while_loop(left, segment, carry)
+        if self.stored.longest == 1:
+            return through_all(carry)
+        if not in_batch():
+            return through_segments(carry)
+        # The long way only where one of the members has taken more steps than there is room for: the gradient of an
+        # oscillator takes a third of the time.
+        return lax.cond(anywhere(self.accepted.spacing > 1), through_segments, through_all, carry)
 
     # Corrections of start and outputs
 

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
+
 from ..core.types import Count, MaybeValues, State, Switches, Time
 
 
@@ -24,8 +26,9 @@ class AcceptedSteps(NamedTuple):
     """The accepted steps of a run, in rows; rows behind the last step hold nothing."""
 
     t: Time
-    h: Time
-    """The sizes."""
+    """Where they start."""
+    h: MaybeValues
+    """Their sizes; None: those from one start to the next."""
     y: State
     """The states at the starts of the steps, and last the one at the end; of long runs only some of them."""
     spacing: Count
@@ -42,3 +45,10 @@ class AcceptedSteps(NamedTuple):
     """Number of the event that each step is, of size 0, or -1; None where there are no events."""
     on: Switches = None
     """The switches during each step."""
+
+    def span(self, k: Count) -> tuple[Time, Time]:
+        """Start and size of a step."""
+        if self.h is not None:
+            return self.t[k], self.h[k]
+        # Steps that are not taken have a size too, by which their derivatives can be divided.
+        return self.t[k], jnp.where(k < self.steps, self.t[k + 1] - self.t[k], 1)

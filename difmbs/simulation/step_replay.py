@@ -40,10 +40,8 @@ def pushforward(run: RecordedRun, dp: PyTree, dy0: State) -> tuple[Any, Any]:
     unknown = jnp.full(((run.outputs if grid is None else grid.size) + 1, *dy0.shape), jnp.nan, dy0.dtype)
     outputs = unknown if grid is None else with_row(unknown, int(grid.of_states[0]), dy0)
     start = jnp.asarray(0), jnp.asarray(0), dy0, outputs, jnp.full(run.events, jnp.nan, dy0.dtype)
-    # Loops over segments that are computed again end for each member by itself.
-    going_on = left if run.stored.longest > 1 else lambda carry: anywhere(left(carry))
     push, push_event = functools.partial(_push, run, grid, dp), functools.partial(_push_event, run, dp)
-    *_, outputs, moments = run.through(going_on, push, push_event, start)
+    *_, outputs, moments = run.through(left, push, push_event, start)
     if grid is None:
         return outputs[: run.outputs], moments
     # What was not reached has no derivative; zero would look like one.
@@ -112,9 +110,7 @@ def pullback(run: RecordedRun, weights: Values, of_moments: Any) -> tuple[Any, A
         of_state, weigh = None, functools.partial(_weigh, run, weights)
     pull, pull_event = functools.partial(_pull, run, weigh), functools.partial(_pull_event, run)
     left = lambda carry: carry[0] >= 0
-    # Loops over segments that are computed again end for each member by itself.
-    going_on = left if run.stored.longest > 1 else lambda carry: anywhere(left(carry))
-    _, _, dy0, dp, _ = run.through(going_on, pull, pull_event, start)
+    _, _, dy0, dp, _ = run.through(left, pull, pull_event, start)
     if of_state is not None:
         dy0 = dy0 + of_state(0)
     unknown = jnp.any((jnp.arange(run.outputs)[:, None] >= reached) & (weights != 0))

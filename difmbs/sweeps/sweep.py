@@ -1,5 +1,6 @@
 """Many simulations of one model with different parameters."""
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,8 @@ import numpy as np
 from ..batches.chunks import Chunks
 from ..core.errors import ParameterError
 from ..core.parameters import ParameterPath, flatten, show
-from ..files.saved_sweeps import SweepResult
+from ..core.status import Status
+from ..files.saved_sweeps import FAILED, SweepResult
 from ..files.writing import output_folder
 from ..search.run_settings import RunSettings
 from ..search.unknowns import entries_of
@@ -25,8 +27,12 @@ from ..simulation.arguments import (
 from ..system.system import System
 from .sampled_parameters import by_dotted_names, sampled_values
 from .sweep_folder import SweepFolder
-from .sweep_run import SweepPlan, SweepRun
+from .sweep_run import LaterStage, SweepPlan, SweepRun
 from .sweep_task import SweepTask, named_outputs
+
+_FEW_STEPS = 4096
+"""Runs with adaptive steps that need more are made again by themselves: else those beside them would wait, and the
+record for derivatives would be large for all."""
 
 
 def sweep(
@@ -90,8 +96,13 @@ def sweep_plan(
     arrays = by_dotted_names(samples)
     values = sampled_values(arrays, system)
     times = output_times(saveat, t0, t1)
-    task = SweepTask(system, named_outputs(outputs, system), _paths(derivatives, system), settings, t0, t1, times)
-    return SweepPlan(task, arrays, values, None if again is None else _settings_of(again, system, settings))
+    later = () if again is None else (LaterStage(_settings_of(again, system, settings), FAILED, True),)
+    first = settings
+    if settings.dt is None and settings.max_steps > _FEW_STEPS:
+        first = dataclasses.replace(settings, max_steps=_FEW_STEPS)
+        later = (LaterStage(settings, (Status.max_steps.value,), False), *later)
+    task = SweepTask(system, named_outputs(outputs, system), _paths(derivatives, system), first, t0, t1, times)
+    return SweepPlan(task, arrays, values, later)
 
 
 def run_sweep(

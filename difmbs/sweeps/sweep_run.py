@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,15 +33,24 @@ _SIDE_BY_SIDE = 100
 """Runs that a core makes at once: more do not fit into its cache."""
 
 
+class LaterStage(NamedTuple):
+    """The settings of runs that are made again: those that ended with one of these `codes`; `only_if_better`: only if
+    they arrive this time."""
+
+    settings: RunSettings
+    codes: tuple[int, ...]
+    only_if_better: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class SweepPlan:
-    """All that results depend on; `again`: the settings of runs that are made again. `samples` as they were given,
-    `values`: the whole parameters."""
+    """All that results depend on; `later`: how runs that fail are made again. `samples` as they were given, `values`:
+    the whole parameters."""
 
     task: SweepTask
     samples: Mapping[str, Any]
     values: Mapping[ParameterPath, np.ndarray]
-    again: RunSettings | None
+    later: tuple[LaterStage, ...]
 
     @property
     def count(self) -> int:
@@ -59,7 +68,7 @@ class SweepPlan:
             task.derivatives,
             task.settings,
             (task.t0, task.t1, task.saveat),
-            self.again,
+            self.later,
             chunks.size,
         )
         return fingerprint_of(task.system, [self.values[path] for path in sorted(self.values)], map(repr, words))
@@ -124,19 +133,24 @@ class SweepRun:
                 kept.save()
 
     def _make_again(self, executor: Any, stopped: Callable[[], bool]) -> bool:
-        """The runs that failed, each alone, as `again` says; what fails again stays as it was. Whether all are made."""
-        again = self.plan.again
-        failed = np.flatnonzero(~np.isin(self.found[STATUS], (*ARRIVED, INTERRUPTED)))
-        if again is None or failed.size == 0:
-            return True
-        values = {path: x[self.rows[failed]] for path, x in self.plan.values.items()}
-        task = dataclasses.replace(self.plan.task, settings=again)
-        second = SweepRun(SweepPlan(task, {}, values, None), Chunks(failed.size, 1), np.inf)
-        second.make(executor, None, False, stopped)
-        better = np.isin(second.found[STATUS], ARRIVED)
-        for name, array in self.found.items():
-            array[failed[better]] = second.found[name][better]
-        return second.finished
+        """Runs that failed, as the later stages of the plan say; what fails again stays as it was. Whether all are
+        made."""
+        for stage in self.plan.later:
+            failed = np.flatnonzero(np.isin(self.found[STATUS], stage.codes))
+            if failed.size == 0:
+                continue
+            values = {path: x[self.rows[failed]] for path, x in self.plan.values.items()}
+            task = dataclasses.replace(self.plan.task, settings=stage.settings)
+            # Each alone, but for very many.
+            size = 1 if failed.size < self.chunks.size else self.chunks.size
+            second = SweepRun(SweepPlan(task, {}, values, ()), Chunks(failed.size, size), np.inf)
+            second.make(executor, None, False, stopped)
+            if not second.finished:
+                return False
+            better = np.isin(second.found[STATUS], ARRIVED) | (not stage.only_if_better)
+            for name, array in self.found.items():
+                array[failed[better]] = second.found[name][better]
+        return True
 
     def result(self) -> SweepResult:
         task, found = self.plan.task, self.found

@@ -11,9 +11,8 @@ def largest_velocities(method: str, stiffnesses: np.ndarray, t1: float, dt: floa
     """The largest velocity along x of each run among outputs at equal distances. The model is built once, and nothing is written."""
     container = exudyn.SystemContainer()
     system = container.AddSystem()
-    ground = system.AddMarker(
-        itemInterface.MarkerBodyPosition(bodyNumber=system.AddObject(itemInterface.ObjectGround()))
-    )
+    fixed = system.AddObject(itemInterface.ObjectGround())
+    ground = system.AddMarker(itemInterface.MarkerBodyPosition(bodyNumber=fixed))
     node = system.AddNode(itemInterface.NodePoint(referenceCoordinates=[0.12, 0, 0]))
     system.AddObject(itemInterface.MassPoint(nodeNumber=node, physicsMass=1.0))
     end = system.AddMarker(itemInterface.MarkerNodePosition(nodeNumber=node))

@@ -396,8 +396,8 @@ RUNS = (
     Fault(
         "last state of a stored segment not computed again",
         "simulation/recorded_run.py",
-        "jnp.minimum(first + count, len(accepted.t))",
-        "jnp.minimum(first + count - 1, len(accepted.t))",
+        "jnp.minimum(first + count, self.time_loop.room)",
+        "jnp.minimum(first + count - 1, self.time_loop.room)",
         "simulate::test_states_that_were_not_stored_are_computed_again",
     ),
     Fault(

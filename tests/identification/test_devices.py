@@ -52,7 +52,7 @@ def test_devices_do_not_change_the_fit(tmp_path):
 
 @pytest.mark.parametrize("devices", ["cpu", [], [0]])
 def test_devices_are_those_of_jax(devices):
-    with pytest.raises(mbs.ParameterError, match="devices must be a list of devices such as jax.devices"):
+    with pytest.raises(mbs.ParameterError, match=r"devices must be a list of devices such as jax\.devices"):
         identify(runs(1), unknowns(), devices=devices)
     with pytest.raises(mbs.ParameterError, match="cannot be combined"):
         identify(runs(1), unknowns(), devices=jax.devices(), starts=3)

@@ -65,7 +65,8 @@ def accepted_steps(system, solver, dt=None, rtol=1e-8, atol=1e-10):
 
     steps = recorded(system)
     events = np.full(len(steps.t), -1) if steps.event is None else steps.event
-    rows = zip(steps.t.tolist(), steps.h.tolist(), events.tolist(), strict=False)
+    sizes = np.diff(steps.t) if steps.h is None else steps.h
+    rows = zip(steps.t.tolist(), sizes.tolist(), events.tolist(), strict=False)
     return list(rows)[: int(steps.steps)], varying
 
 

@@ -125,6 +125,18 @@ def test_failed_runs_are_made_again(system, samples):
     np.testing.assert_allclose(result["lowest"][4], -np.max(alone["mass.position.z"]), rtol=1e-12)
 
 
+def test_runs_of_many_steps_do_not_let_the_others_wait(system, samples, monkeypatch):
+    stiff = {name: x.copy() for name, x in samples.items()}
+    stiff["spring.stiffness"][[4, 9]] *= 1e4
+    options = dict(dt=None, rtol=1e-6, derivatives=["spring.damping"])
+    expected = swept(system, stiff, **options)
+    monkeypatch.setattr("difmbs.sweeps.sweep._FEW_STEPS", 60)
+    result = swept(system, stiff, **options)
+    assert set(result.status) == {"ok"}
+    np.testing.assert_allclose(result["force"], expected["force"], rtol=1e-6)
+    assert swept(system, stiff, max_steps=70, **options).failed.tolist() == [4, 9]
+
+
 # Parts, folders, stops
 
 
