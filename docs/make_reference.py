@@ -22,9 +22,10 @@ TITLES = {
     "identification": "Identification",
     "search": "Unknowns",
     "design": "Design optimization",
+    "sweeps": "Sweeps",
     "interop": "Models of other programs",
     "files": "Files",
-    "task_files": "Fit files and design files",
+    "task_files": "Fit files, design files, sweep files",
     "reports": "Reports",
     "core": "Errors, and what own elements need",
 }

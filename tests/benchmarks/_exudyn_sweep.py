@@ -8,7 +8,8 @@ METHODS = {"rk4": exudyn.DynamicSolverType.RK44, "Tsit5": exudyn.DynamicSolverTy
 
 
 def largest_velocities(method: str, stiffnesses: np.ndarray, t1: float, dt: float, outputs: int) -> np.ndarray:
-    """The largest velocity along x of each run among outputs at equal distances. The model is built once, and nothing is written."""
+    """The largest velocity along x of each run among outputs at equal distances. The model is built once, and nothing
+    is written."""
     container = exudyn.SystemContainer()
     system = container.AddSystem()
     fixed = system.AddObject(itemInterface.ObjectGround())
