@@ -45,6 +45,7 @@ class ChunkLoop:
         handed out again.
         """
         try:
+            self._workers.check(self._work)
             while (self._left or self._running) and not stopped():
                 whole = self._hand_out()
                 done, _ = wait(self._running, timeout=0.2, return_when=FIRST_COMPLETED)

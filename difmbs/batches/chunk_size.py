@@ -11,7 +11,7 @@ from .workers import local_workers
 _SHARE = 0.5
 """Of an accelerator's memory, for one chunk."""
 _FIRST = 100
-"""So many are compiled to see what memory they need."""
+"""Number of them that are compiled to see what memory they need."""
 _MOST = 1 << 20
 
 

@@ -4,7 +4,8 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import jax
@@ -54,6 +55,18 @@ class Workers:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         return self._executor.submit(function, *arguments)
+
+    def check(self, work: Any) -> None:
+        """Refuses what processes of the standard library cannot be sent: functions without a place in a module."""
+        if not isinstance(self._executor, ProcessPoolExecutor):
+            return
+        try:
+            ForkingPickler.dumps(work)
+        except Exception as error:
+            raise ParameterError(
+                f"the work cannot be sent to another process: {error}. Define functions of the model and of outputs at "
+                "the top of a module, or use an executor that sends any function, such as those of Dask and loky."
+            ) from None
 
     @property
     def _executor(self) -> Any:

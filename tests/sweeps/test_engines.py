@@ -12,6 +12,8 @@ import pytest
 import difmbs as mbs
 from difmbs.sweeps import sweep_run
 
+from ..zoo import fits
+
 pytestmark = pytest.mark.slow
 
 TRACES = "DIFMBS_TESTS_TRACES"
@@ -99,3 +101,21 @@ def test_dask_with_a_worker_that_is_killed(work, tmp_path, monkeypatch):
     for name in ("end", "lowest"):
         np.testing.assert_array_equal(result[name], expected[name])
     check_traces(tmp_path)
+
+
+def spring():
+    model = mbs.Model()
+    mass = model.add("mass", mbs.Mass1D(1.6), position=-0.08, velocity=1.0)
+    model.add("spring", mbs.SpringDamper(1.0, 4000.0, 8.0), between=(model.ground.at(-1, 0, 0), mass))
+    model.add("load", mbs.CoordinateLoad(80.0), on=mass.coordinate(0))
+    return model.assemble()
+
+
+def test_fits_by_spawned_processes():
+    channels = {"u": mbs.Channel("mass.position", component=0, noise=fits.NOISE)}
+    runs = [mbs.Experiment(fits.TIMES, {"u": fits.noisy(i)}, channels, name=f"{i}") for i in range(5)]
+    options = dict(dt=fits.DT, progress=False, chunk=2)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = mbs.identify_each(spring(), runs, fits.unknowns(), executor=pool, **options)
+    expected = mbs.identify_each(spring(), runs, fits.unknowns(), **options)
+    np.testing.assert_array_equal(found.numbers, expected.numbers)

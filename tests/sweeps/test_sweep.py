@@ -2,7 +2,7 @@
 
 import _thread
 import threading
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import jax
 import matplotlib
@@ -289,6 +289,11 @@ def test_what_a_worker_raises_is_raised_here(system, samples):
 
     with pytest.raises(mbs.ParameterError, match=r"wrong, a function of the solution, fails: .*not this way"):
         swept(system, samples, [wrong])
+
+
+def test_functions_that_cannot_be_sent_are_told(system, samples):
+    with ProcessPoolExecutor(1) as pool, pytest.raises(mbs.ParameterError, match="cannot be sent to another process"):
+        swept(system, samples, {"end": lambda solution: end(solution)}, executor=pool)
 
 
 def test_threads_of_the_user_and_of_the_sweep_agree(system, samples):
