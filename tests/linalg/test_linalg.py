@@ -1,5 +1,7 @@
 """Factorizations against dense ones, and loops side by side."""
 
+from contextlib import nullcontext
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from jax import lax
 
 from difmbs.jaxtools.batched_loops import anywhere
+from difmbs.jaxtools.platforms import as_if_on_gpu
 from difmbs.linalg.elimination_order import eliminate, order_of
 from difmbs.linalg.tall_qr import tall_qr
 
@@ -29,18 +32,22 @@ def dense_of(blocks, slots, nodes, size):
     return dense.reshape(nodes * size, nodes * size)
 
 
+@pytest.mark.parametrize("written_out", [False, True])
 @pytest.mark.parametrize(("nodes", "size"), [(1, 3), (6, 2), (25, 3)])
-def test_block_elimination_is_that_of_the_dense_matrix(nodes, size):
+def test_block_elimination_is_that_of_the_dense_matrix(nodes, size, written_out):
     slots, rng = pattern(nodes, seed=nodes) if nodes > 1 else ({(0, 0): 0}, np.random.default_rng(0))
     elimination = eliminate(nodes, slots, order_of(nodes, slots))
     blocks = np.zeros((elimination.blocks, size, size))
     blocks[: len(slots)] = rng.normal(size=(len(slots), size, size))
     blocks[:nodes] += 10 * np.eye(size)
     dense, b = dense_of(blocks, slots, nodes, size), rng.normal(size=(nodes, size))
-    factors = elimination.factor(jnp.asarray(blocks))
-    for solve, matrix in ((elimination.solve, dense), (elimination.solve_transposed, dense.T)):
-        found = np.asarray(solve(factors, jnp.asarray(b))).ravel()
-        np.testing.assert_allclose(found, np.linalg.solve(matrix, b.ravel()), rtol=1e-9, atol=1e-12)
+    with as_if_on_gpu() if written_out else nullcontext():
+        factors = elimination.factor(jnp.asarray(blocks))
+        solutions = elimination.solve(factors, jnp.asarray(b)), elimination.solve_transposed(factors, jnp.asarray(b))
+    assert isinstance(factors.inverses, tuple) == (written_out and nodes <= 10)
+    for found, matrix in zip(solutions, (dense, dense.T), strict=True):
+        expected = np.linalg.solve(matrix, b.ravel())
+        np.testing.assert_allclose(np.asarray(found).ravel(), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_nodes_wait_for_those_that_come_before_them():
