@@ -128,7 +128,8 @@ class FreeRungeKutta(AbstractOneStep):
 
 class ConstrainedRungeKutta(AbstractOneStep):
     """With constraints: a loop over the stages, and two more, in which the end is brought back onto the constraints, on
-    position level and on velocity level. So the equations are compiled once."""
+    position level and on velocity level. So the equations are compiled once, but on GPUs, where the loop is written
+    out."""
 
     solver: diffrax.AbstractERK
 
@@ -164,12 +165,9 @@ class ConstrainedRungeKutta(AbstractOneStep):
         c, a, count = _coefficients(self.tableau, y.dtype)
         times = jnp.concatenate([stage_times(t, h)(c), jnp.stack([t + h, t + h])])
         # The last row is that of what is no stage.
-        numbers = np.minimum(np.arange(count + 2), count)
-        weights = np.concatenate([a, np.asarray(self.tableau.b_sol, y.dtype)[None]])[numbers]
-        levels = np.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
-        written_out = on_gpu()
-        if not written_out:
-            numbers, weights, levels = map(jnp.asarray, (numbers, weights, levels))
+        row = np.minimum(np.arange(count + 2), count)
+        weights = np.concatenate([a, np.asarray(self.tableau.b_sol, y.dtype)[None]])[row]
+        row, weights, levels = _readable(row, weights, np.asarray([ACCELERATION] * count + [POSITION, VELOCITY]))
 
         def stage(i, carry):
             slopes, end, singular = carry
@@ -177,19 +175,28 @@ class ConstrainedRungeKutta(AbstractOneStep):
             q, v = split(system, point)
             u, finite = solved(system, times[i], q, v, levels[i])
             x = u[: v.size]
-            slopes = with_row(slopes, numbers[i], jnp.concatenate([system.rate(q, v), x]))
+            slopes = with_row(slopes, row[i], jnp.concatenate([system.rate(q, v), x]))
             end = jnp.concatenate(corrected(system, q, v, levels[i], x))
             return slopes, end, jnp.where(i == 0, finite & ~jnp.all(jnp.isfinite(x)), singular)
 
         carry = (jnp.zeros((count + 1, *y.shape), y.dtype), y, jnp.asarray(False))
-        if written_out:
-            for i in range(count + 2):
-                carry = anew(functools.partial(stage, i))(carry)
-        else:
-            carry = lax.fori_loop(0, count + 2, anew(stage), carry)
-        slopes, end, singular = carry
+        slopes, end, singular = _each(count + 2, stage, carry)
         why = jnp.where(singular, Status.singular.value, Status.non_finite.value)
         return slopes[:count], end, jnp.where(jnp.all(jnp.isfinite(end)), Status.ok.value, why)
+
+
+def _readable(*tables: Any) -> tuple[Any, ...]:
+    """Tables for use in `_each`."""
+    return tables if on_gpu() else tuple(map(jnp.asarray, tables))
+
+
+def _each(count: int, stage: Any, carry: PyTree) -> PyTree:
+    """All stages in turn, in a loop; on GPUs written out."""
+    if not on_gpu():
+        return lax.fori_loop(0, count, anew(stage), carry)
+    for i in range(count):
+        carry = anew(functools.partial(stage, i))(carry)
+    return carry
 
 
 def _reach(tableau: diffrax.ButcherTableau) -> float:
