@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from ..jaxtools.platforms import on_gpu
-from . import written_out
+from . import wide_elimination, written_out
 from .rows import row, with_row
 from .small_blocks import inverse, matmul, matvec
 
@@ -55,11 +55,17 @@ class Elimination:
     def written_out(self) -> bool:
         return self.nodes <= written_out.MOST_NODES and on_gpu()
 
+    @functools.cached_property
+    def _wide(self) -> wide_elimination.WideTables | None:
+        return wide_elimination.tables_of(self)
+
     @functools.partial(jax.jit, static_argnums=0)
     def factor(self, matrix: Any) -> Factors:
         """Factors of the matrix given as blocks (`blocks`, size, size)."""
         if self.written_out:
             return Factors(*written_out.factored(self, matrix))
+        if on_gpu() and self._wide is not None:
+            return Factors(*wide_elimination.factored(self._wide, len(self.upper), matrix))
         size = matrix.shape[-1]
         pivot, first, upper, lower = _constants(self.pivot, self.first, self.upper, self.lower)
         first_update, left, right, target = _constants(self.first_update, self.left, self.right, self.target)

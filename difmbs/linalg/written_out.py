@@ -3,9 +3,8 @@
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
-from .small_blocks import matmul, matvec
+from .small_blocks import inverse_without_loop, matmul, matvec
 
 MOST_NODES = 10
 """Programs grow with the number of nodes, and so does the time to compile them."""
@@ -17,7 +16,7 @@ def factored(pattern: Any, matrix: Any) -> tuple[Any, Any, Any]:
     rows: list[Any] = []
     scaled: list[Any] = []
     for s, pivot in enumerate(pattern.pivot.tolist()):
-        inverted = inverses[pivot] = inverse(blocks[pivot])
+        inverted = inverses[pivot] = inverse_without_loop(blocks[pivot])
         edges = range(pattern.first[s], pattern.first[s + 1])
         columns = {e: blocks[pattern.lower[e]] for e in edges}
         rows += [matmul(inverted, blocks[pattern.upper[e]]) for e in edges]
@@ -36,13 +35,3 @@ def swept(pattern: Any, inverses: Any, down: Any, up: Any, b: Any) -> Any:
     for e, (here, there) in reversed(edges):
         x[here] -= matvec(up[e], x[there])
     return jnp.stack(x)
-
-
-def inverse(a: Any) -> Any:
-    """As that of `small_blocks`."""
-    for k in range(len(a)):
-        here = np.arange(len(a)) == k
-        row, column = a[k : k + 1], a[:, k : k + 1]
-        row = jnp.where(here[None, :], 1, row) / row[:, k : k + 1]
-        a = jnp.where(here[:, None], row, jnp.where(here[None, :], 0, a) - column * row)
-    return a

@@ -63,6 +63,7 @@ CASES = {
     "four-bar, Runge-Kutta": Case(four_bar, ("first", "mass"), (97, 200), FIXED),
     "10 rods, generalized-alpha": Case(partial(rods, 10), ("mass", "mass"), (122, 94), IMPLICIT),
     "10 rods, Runge-Kutta": Case(partial(rods, 10), ("mass", "mass"), (380, 570), FIXED),
+    "20 rods, generalized-alpha": Case(partial(rods, 20), ("mass", "mass"), (475, 445), IMPLICIT),
 }
 
 

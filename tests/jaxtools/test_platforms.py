@@ -27,6 +27,7 @@ def loss_of(build, options, times=(0.012, 0.03)):
 
 RUNS = {
     "rods": (models.rods, dict(solver=mbs.RungeKutta4(), dt=5e-3)),
+    "12 rods": (lambda: models.rods(12), dict(solver=mbs.GeneralizedAlpha(), dt=5e-3)),
     "oscillator": (models.oscillator, dict(solver=diffrax.Tsit5(), max_steps=200)),
     "four-bar": (models.four_bar, dict(solver=mbs.GeneralizedAlpha(), dt=5e-3)),
     "taut rope": (models.taut_rope, dict(solver=diffrax.Tsit5(), max_steps=200)),

@@ -129,5 +129,5 @@ def test_steps_launch_little():
     environment = {**os.environ, "PYTHONPATH": packages}
     found = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
     lines = list(map(json.loads, found.stdout.splitlines()))
-    assert len(lines) == 14
+    assert len(lines) == 16
     assert not [line for line in lines if not 0 < line["sum"] <= line["most"]]
