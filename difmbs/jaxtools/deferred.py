@@ -17,6 +17,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .batched_loops import of_batch
+from .platforms import of_platforms
 
 Tree = Any
 """A pytree of arrays. Of tangents and cotangents, None stands for zero."""
@@ -93,7 +94,12 @@ def _primitive(name: str, function: Callable[..., Any]) -> Primitive:
     primitive.multiple_results = True
     primitive.def_impl(function)
     primitive.def_abstract_eval(lambda *_, shapes, **__: [ShapedArray(x.shape, x.dtype) for x in shapes])
-    mlir.register_lowering(primitive, mlir.lower_fun(function, multiple_results=True))
+    lowered = mlir.lower_fun(function, multiple_results=True)
+
+    def lower(context: Any, *x: Any, **options: Any) -> Any:
+        return of_platforms(context.module_context.platforms, lambda: lowered(context, *x, **options))
+
+    mlir.register_lowering(primitive, lower)
     return primitive
 
 

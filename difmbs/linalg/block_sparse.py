@@ -3,6 +3,7 @@
 The matrix is an array of square blocks: first the diagonal ones, node after node, then pairs of off-diagonal ones.
 Which blocks meet in the elimination is a table of integers, so that the loops below are compiled once for any size and
 cost as much as there are blocks. They never read again what they have just written: XLA would copy the whole array.
+On GPUs the elimination of a small matrix is written out instead; on CPUs that would be slower.
 """
 
 import dataclasses
@@ -14,12 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..jaxtools.platforms import on_gpu
+from . import wide_elimination, written_out
 from .rows import row, with_row
 from .small_blocks import inverse, matmul, matvec
 
 
 class Factors(NamedTuple):
-    """By node the inverse P^-1 of its pivot; by edge P^-1 U and L P^-1."""
+    """By node the inverse P^-1 of its pivot; by edge P^-1 U and L P^-1. Arrays, or if written out tuples of blocks."""
 
     inverses: Any
     upper: Any
@@ -48,9 +51,21 @@ class Elimination:
     right: np.ndarray
     target: np.ndarray
 
+    @property
+    def written_out(self) -> bool:
+        return self.nodes <= written_out.MOST_NODES and on_gpu()
+
+    @functools.cached_property
+    def _wide(self) -> wide_elimination.WideTables | None:
+        return wide_elimination.tables_of(self)
+
     @functools.partial(jax.jit, static_argnums=0)
     def factor(self, matrix: Any) -> Factors:
         """Factors of the matrix given as blocks (`blocks`, size, size)."""
+        if self.written_out:
+            return Factors(*written_out.factored(self, matrix))
+        if on_gpu() and self._wide is not None:
+            return Factors(*wide_elimination.factored(self._wide, len(self.upper), matrix))
         size = matrix.shape[-1]
         pivot, first, upper, lower = _constants(self.pivot, self.first, self.upper, self.lower)
         first_update, left, right, target = _constants(self.first_update, self.left, self.right, self.target)
@@ -90,10 +105,12 @@ class Elimination:
     @functools.partial(jax.jit, static_argnums=0)
     def solve_transposed(self, factors: Factors, b: Any) -> Any:
         """x with A^T x = b."""
-        inverses, upper, lower = (jnp.swapaxes(x, 1, 2) for x in factors)
+        inverses, upper, lower = jax.tree.map(lambda x: jnp.swapaxes(x, -1, -2), factors)
         return self._swept(inverses, upper, lower, b)
 
     def _swept(self, inverses, down, up, x):
+        if self.written_out:
+            return written_out.swept(self, inverses, down, up, x)
         source, neighbour = _constants(self.source, self.neighbour)
         last = len(self.source) - 1
 

@@ -19,6 +19,7 @@ from jaxtyping import PyTree
 from ..core.types import State, Values
 from ..jaxtools.batched_loops import anywhere
 from ..jaxtools.memory_layout import side_by_side
+from ..jaxtools.platforms import on_gpu
 from ..linalg.rows import with_row
 from .recorded_run import RecordedRun
 
@@ -160,7 +161,9 @@ def _weigh(run: RecordedRun, weights: Values, k: Any, j: Any, t: Any, h: Any, y:
         begun = j, jax.tree.map(side_by_side, pull(dy))
         return lax.while_loop(lambda carry: anywhere(run.has_output(k, carry[0])), add, begun)[1]
 
-    return jnp.searchsorted(accepted.index, k).astype(j.dtype) - 1, of_result
+    # A search in halves is a loop.
+    method = "compare_all" if on_gpu() else "scan"
+    return jnp.searchsorted(accepted.index, k, method=method).astype(j.dtype) - 1, of_result
 
 
 def _pull_event(run: RecordedRun, states: PyTree, carry: PyTree) -> Any:

@@ -3,7 +3,8 @@
 Diffrax loops over the stages of a step, which costs more than the physics of a small system: where that is cheap they
 are written out here. `result`, and so its derivative in `pull`, loops over them: the equations of motion and their
 derivative are compiled once each, and nothing is stored but the stages. In batches `pull` writes them out, too, with
-1.6 (Tsit5) to 4.6 times (RK4, one spring) the speed of the loop: that takes twice as long to compile.
+1.6 (Tsit5) to 4.6 times (RK4, one spring) the speed of the loop: that takes twice as long to compile. On GPUs all
+stages are always written out.
 """
 
 import functools
@@ -23,6 +24,7 @@ from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
 from ..jaxtools.batched_loops import in_batch
 from ..jaxtools.many_tangents import jvp_of_many
 from ..jaxtools.memory_layout import side_by_side
+from ..jaxtools.platforms import on_gpu
 from ..linalg.rows import with_row
 from ..system.system import System
 from .one_step import AbstractOneStep, AttemptedStep
@@ -61,7 +63,7 @@ class FreeRungeKutta(AbstractOneStep):
     def result(self, system: System, t: Time, h: Time, y: State, end: State) -> PyTree:
         """The slopes at all stages, and the state at the end."""
         c, a, count = _coefficients(self.tableau, y.dtype)
-        times = stage_times(t, h)(c)
+        times, a = stage_times(t, h)(c), jnp.asarray(a)
 
         def stage(i, slopes):
             return with_row(slopes, i, derivative(times[i], y + h * _dot(a[i], slopes), system))
@@ -96,8 +98,8 @@ class FreeRungeKutta(AbstractOneStep):
         return (jnp.stack(slopes), ends[0]), (jnp.stack(moved), ends[1])
 
     def pull(self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, weigh: Any) -> tuple[Any, Any]:
-        """In a batch, where it pays, all stages written out, with members as neighbours."""
-        if not in_batch():
+        """In a batch and on GPUs, where it pays, all stages written out, with members as neighbours."""
+        if not (in_batch() or on_gpu()):
             return super().pull(system_of, p, t, h, y, end, weigh)
 
         @jax.jit
@@ -126,7 +128,8 @@ class FreeRungeKutta(AbstractOneStep):
 
 class ConstrainedRungeKutta(AbstractOneStep):
     """With constraints: a loop over the stages, and two more, in which the end is brought back onto the constraints, on
-    position level and on velocity level. So the equations are compiled once."""
+    position level and on velocity level. So the equations are compiled once, but on GPUs, where the loop is written
+    out."""
 
     solver: diffrax.AbstractERK
 
@@ -161,24 +164,39 @@ class ConstrainedRungeKutta(AbstractOneStep):
         """The slopes at all stages, the end, and what was wrong."""
         c, a, count = _coefficients(self.tableau, y.dtype)
         times = jnp.concatenate([stage_times(t, h)(c), jnp.stack([t + h, t + h])])
-        a = jnp.concatenate([a, jnp.asarray(self.tableau.b_sol, y.dtype)[None]])
-        levels = jnp.asarray([ACCELERATION] * count + [POSITION, VELOCITY])
+        # The last row is that of what is no stage.
+        row = np.minimum(np.arange(count + 2), count)
+        weights = np.concatenate([a, np.asarray(self.tableau.b_sol, y.dtype)[None]])[row]
+        row, weights, levels = _readable(row, weights, np.asarray([ACCELERATION] * count + [POSITION, VELOCITY]))
 
         def stage(i, carry):
             slopes, end, singular = carry
-            point = jnp.where(levels[i] == VELOCITY, end, y + h * _dot(a[jnp.minimum(i, count)], slopes[:count]))
+            point = jnp.where(levels[i] == VELOCITY, end, y + h * _dot(weights[i], slopes[:count]))
             q, v = split(system, point)
             u, finite = solved(system, times[i], q, v, levels[i])
             x = u[: v.size]
-            slopes = with_row(slopes, jnp.minimum(i, count), jnp.concatenate([system.rate(q, v), x]))
+            slopes = with_row(slopes, row[i], jnp.concatenate([system.rate(q, v), x]))
             end = jnp.concatenate(corrected(system, q, v, levels[i], x))
             return slopes, end, jnp.where(i == 0, finite & ~jnp.all(jnp.isfinite(x)), singular)
 
-        # The last row is that of what is no stage.
         carry = (jnp.zeros((count + 1, *y.shape), y.dtype), y, jnp.asarray(False))
-        slopes, end, singular = lax.fori_loop(0, count + 2, anew(stage), carry)
+        slopes, end, singular = _each(count + 2, stage, carry)
         why = jnp.where(singular, Status.singular.value, Status.non_finite.value)
         return slopes[:count], end, jnp.where(jnp.all(jnp.isfinite(end)), Status.ok.value, why)
+
+
+def _readable(*tables: Any) -> tuple[Any, ...]:
+    """Tables for use in `_each`."""
+    return tables if on_gpu() else tuple(map(jnp.asarray, tables))
+
+
+def _each(count: int, stage: Any, carry: PyTree) -> PyTree:
+    """All stages in turn, in a loop; on GPUs written out."""
+    if not on_gpu():
+        return lax.fori_loop(0, count, anew(stage), carry)
+    for i in range(count):
+        carry = anew(functools.partial(stage, i))(carry)
+    return carry
 
 
 def _reach(tableau: diffrax.ButcherTableau) -> float:
@@ -199,7 +217,7 @@ def _coefficients(tableau: diffrax.ButcherTableau, dtype: Any) -> tuple[Any, Any
     a = np.zeros((count, count))
     for i, row in enumerate(tableau.a_lower):
         a[i + 1, : i + 1] = row
-    return jnp.asarray(np.concatenate([[0], tableau.c]), dtype), jnp.asarray(a, dtype), count
+    return np.concatenate([[0], tableau.c]).astype(dtype), a.astype(dtype), count
 
 
 def _dense(tableau: diffrax.ButcherTableau, h: Time, y: State, slopes: Any) -> dict[str, Any]:

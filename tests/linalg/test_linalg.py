@@ -1,5 +1,7 @@
 """Factorizations against dense ones, and loops side by side."""
 
+from contextlib import nullcontext
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,19 +9,25 @@ import pytest
 from jax import lax
 
 from difmbs.jaxtools.batched_loops import anywhere
+from difmbs.jaxtools.platforms import as_if_on_gpu
 from difmbs.linalg.elimination_order import eliminate, order_of
 from difmbs.linalg.tall_qr import tall_qr
+from difmbs.linalg.wide_elimination import tables_of
 
 
 def pattern(nodes, seed):
     """Blocks of a random matrix in which each node has a few neighbours: their numbers, and the numbers in them."""
     rng = np.random.default_rng(seed)
     pairs = {(a, a - 1) for a in range(1, nodes)} | {tuple(rng.choice(nodes, 2, replace=False)) for _ in range(nodes)}
+    return with_neighbours(nodes, sorted((int(a), int(b)) for a, b in pairs)), rng
+
+
+def with_neighbours(nodes, pairs):
     slots = {(a, a): a for a in range(nodes)}
-    for a, b in sorted((int(a), int(b)) for a, b in pairs):
+    for a, b in pairs:
         for edge in ((a, b), (b, a)):
             slots.setdefault(edge, len(slots))
-    return slots, rng
+    return slots
 
 
 def dense_of(blocks, slots, nodes, size):
@@ -29,18 +37,44 @@ def dense_of(blocks, slots, nodes, size):
     return dense.reshape(nodes * size, nodes * size)
 
 
+@pytest.mark.parametrize("written_out", [False, True])
 @pytest.mark.parametrize(("nodes", "size"), [(1, 3), (6, 2), (25, 3)])
-def test_block_elimination_is_that_of_the_dense_matrix(nodes, size):
+def test_block_elimination_is_that_of_the_dense_matrix(nodes, size, written_out):
     slots, rng = pattern(nodes, seed=nodes) if nodes > 1 else ({(0, 0): 0}, np.random.default_rng(0))
     elimination = eliminate(nodes, slots, order_of(nodes, slots))
     blocks = np.zeros((elimination.blocks, size, size))
     blocks[: len(slots)] = rng.normal(size=(len(slots), size, size))
     blocks[:nodes] += 10 * np.eye(size)
     dense, b = dense_of(blocks, slots, nodes, size), rng.normal(size=(nodes, size))
-    factors = elimination.factor(jnp.asarray(blocks))
-    for solve, matrix in ((elimination.solve, dense), (elimination.solve_transposed, dense.T)):
-        found = np.asarray(solve(factors, jnp.asarray(b))).ravel()
-        np.testing.assert_allclose(found, np.linalg.solve(matrix, b.ravel()), rtol=1e-9, atol=1e-12)
+    with as_if_on_gpu() if written_out else nullcontext():
+        factors = elimination.factor(jnp.asarray(blocks))
+        solutions = elimination.solve(factors, jnp.asarray(b)), elimination.solve_transposed(factors, jnp.asarray(b))
+    assert isinstance(factors.inverses, tuple) == (written_out and nodes <= 10)
+    for found, matrix in zip(solutions, (dense, dense.T), strict=True):
+        expected = np.linalg.solve(matrix, b.ravel())
+        np.testing.assert_allclose(np.asarray(found).ravel(), expected, rtol=1e-9, atol=1e-12)
+
+
+CLIQUE = [(a, b) for a in range(12) for b in range(a)]
+CHAIN = [(a, a - 1) for a in range(12, 80)]
+
+
+@pytest.mark.parametrize(("nodes", "pairs", "wide"), [(12, [], True), (12, CLIQUE, True), (80, CLIQUE + CHAIN, False)])
+def test_larger_matrices_on_gpus(nodes, pairs, wide):
+    """Nodes apart from each other; all of them neighbours; some with many more neighbours than others."""
+    slots = with_neighbours(nodes, pairs)
+    elimination = eliminate(nodes, slots, order_of(nodes, slots))
+    assert (tables_of(elimination) is not None) == wide
+    rng = np.random.default_rng(0)
+    blocks = np.zeros((elimination.blocks, 2, 2))
+    blocks[: len(slots)] = rng.normal(size=(len(slots), 2, 2))
+    blocks[:nodes] += 20 * np.eye(2)
+    dense, b = dense_of(blocks, slots, nodes, 2), rng.normal(size=(nodes, 2))
+    with as_if_on_gpu():
+        factors = elimination.factor(jnp.asarray(blocks))
+        found = elimination.solve(factors, jnp.asarray(b)), elimination.solve_transposed(factors, jnp.asarray(b))
+    for x, matrix in zip(found, (dense, dense.T), strict=True):
+        np.testing.assert_allclose(np.ravel(x), np.linalg.solve(matrix, b.ravel()), rtol=1e-9, atol=1e-12)
 
 
 def test_nodes_wait_for_those_that_come_before_them():
