@@ -1,6 +1,7 @@
 """Loops that stay fast when they run side by side."""
 
 import contextvars
+import enum
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -25,23 +26,44 @@ def _any(axis_size: int, batched: list[bool], flag: Any) -> tuple[Any, bool]:
     return anywhere(jnp.any(flag, axis=0) if batched[0] else flag), False
 
 
-_BATCH = contextvars.ContextVar("batch", default=False)
+class _Use(enum.Enum):
+    """What for a program is made."""
+
+    alone = enum.auto()
+    batch = enum.auto()
+    hardly_ever = enum.auto()
+
+
+_USE = contextvars.ContextVar("use", default=_Use.alone)
 
 
 def in_batch() -> bool:
     """Whether what is traced now is for the members of a batch: there a larger program pays that is faster."""
-    return _BATCH.get()
+    return _USE.get() is _Use.batch
+
+
+def is_rare() -> bool:
+    """Whether what is traced now hardly ever runs: there a smaller program pays that is slower."""
+    return _USE.get() is _Use.hardly_ever
 
 
 def of_batch(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is traced `in_batch`."""
+    return _traced_for(_Use.batch, function)
 
+
+def hardly_ever(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is traced as one that `is_rare`."""
+    return _traced_for(_Use.hardly_ever, function)
+
+
+def _traced_for(use: _Use, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def traced(*arguments: Any) -> Any:
-        token = _BATCH.set(True)
+        token = _USE.set(use)
         try:
             return function(*arguments)
         finally:
-            _BATCH.reset(token)
+            _USE.reset(token)
 
     return traced

@@ -8,6 +8,8 @@ from jax.experimental.layout import Layout, with_layout_constraint
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .batched_loops import in_batch
+
 _ROWS = 8
 """Number of rows from which on it pays."""
 
@@ -30,7 +32,9 @@ def side_by_side(x: Any) -> Any:
 
 
 def all_side_by_side(tree: Any) -> Any:
-    """Each of the arrays of numbers in a tree."""
+    """Each of the arrays of numbers in a tree, in batches."""
+    if not in_batch():
+        return tree
     return jax.tree.map(lambda x: side_by_side(x) if np.ndim(x) and x.dtype.kind == "f" else x, tree)
 
 

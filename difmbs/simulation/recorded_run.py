@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 
 from ..core.types import Coordinates, Count, Flag, MaybeValues, State, Switches, Time, Variables, Velocities
 from ..dynamics.projection import VisitedStates
-from ..jaxtools.batched_loops import anywhere, in_batch
+from ..jaxtools.batched_loops import anywhere, hardly_ever, in_batch
 from ..linalg.rows import with_row
 from ..system.system import System
 from .correction_loop import CorrectionLoop, at
@@ -172,8 +172,8 @@ class RecordedRun:
         if not in_batch():
             return through_segments(carry)
         # The long way only where one of the members has taken more steps than there is room for: the gradient of an
-        # oscillator takes a third of the time.
-        return lax.cond(anywhere(self.accepted.spacing > 1), through_segments, through_all, carry)
+        # oscillator takes a third of the time. What is hardly ever needed is the smaller program.
+        return lax.cond(anywhere(self.accepted.spacing > 1), hardly_ever(through_segments), through_all, carry)
 
     # Corrections of start and outputs
 

@@ -21,7 +21,7 @@ from ..core.status import Status
 from ..core.types import State, Time, Values
 from ..dynamics.accelerations import anew, corrected, derivative, solved, split
 from ..dynamics.implicit_equations import ACCELERATION, POSITION, VELOCITY
-from ..jaxtools.batched_loops import in_batch
+from ..jaxtools.batched_loops import in_batch, is_rare
 from ..jaxtools.many_tangents import jvp_of_many
 from ..jaxtools.memory_layout import side_by_side
 from ..jaxtools.platforms import on_gpu
@@ -81,6 +81,8 @@ class FreeRungeKutta(AbstractOneStep):
         self, system_of: Any, p: PyTree, t: Time, h: Time, y: State, end: State, dp: PyTree, dy: State
     ) -> tuple[Any, Any]:
         """All stages written out."""
+        if is_rare():
+            return super().push(system_of, p, t, h, y, end, dp, dy)
 
         @jax.jit
         def slope(t, p, y, dp, dy):

@@ -366,6 +366,19 @@ def test_states_that_were_not_stored_are_computed_again(run, monkeypatch):
     jax.clear_caches()
 
 
+@pytest.mark.parametrize("rows", [8, 64])
+def test_states_of_batches_that_were_not_stored_are_computed_again(rows, monkeypatch):
+    """Of none of its members all are stored, or of all but the last."""
+    scale = np.array([0.3, 0.5, 30.0])
+    loss = lambda s: misfit(jax.tree.map(lambda x: s * x, THETA))
+    expected = jax.vmap(jax.grad(loss))(scale)
+    monkeypatch.setattr("difmbs.simulation.stored_states._ROWS", rows)
+    jax.clear_caches()
+    for derivative in (jax.grad, jax.jacfwd):
+        np.testing.assert_allclose(jax.vmap(derivative(loss))(scale), expected, rtol=1e-9)
+    jax.clear_caches()
+
+
 @pytest.mark.filterwarnings("ignore:.*stiffness is negative")
 @pytest.mark.parametrize(
     "options", [dict(dt=1e-2), dict(), dict(dt=1e-2, solver=mbs.GeneralizedAlpha())], ids=["fixed", "adaptive", "alpha"]
