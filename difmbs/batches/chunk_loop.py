@@ -49,7 +49,7 @@ class ChunkLoop:
             while (self._left or self._running) and not stopped():
                 whole = self._hand_out()
                 done, _ = wait(self._running, timeout=0.2, return_when=FIRST_COMPLETED)
-                lost = [error for error in map(self._taken, sorted(done, key=self._running.__getitem__)) if error]
+                lost = [error for error in map(self._taken, sorted(done, key=self._first_of)) if error]
                 if lost or not whole:
                     self._after_loss(not whole or any(map(is_broken, lost)))
             self._finish()
@@ -78,6 +78,9 @@ class ChunkLoop:
             del self._left[-len(numbers) :]
             self._running[future] = numbers
         return True
+
+    def _first_of(self, future: Future[Any]) -> int:
+        return self._running[future][0]
 
     def _taken(self, future: Future[Any]) -> BaseException | None:
         """Takes what one has made, or says how its worker was lost."""

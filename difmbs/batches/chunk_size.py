@@ -33,7 +33,7 @@ def spread_over_cores(count: int, most: int) -> int:
 def memory_of_each(program: Callable[[Any], Any], row: Any) -> float:
     """Bytes that a run of the program takes, of many side by side, beside what it is given and returns."""
     rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((_FIRST, *x.shape), x.dtype), row)
-    memory = jax.jit(jax.vmap(program)).lower(rows).compile().memory_analysis()
+    memory: Any = jax.jit(jax.vmap(program)).lower(rows).compile().memory_analysis()
     return float(memory.temp_size_in_bytes + memory.output_size_in_bytes + memory.argument_size_in_bytes) / _FIRST
 
 

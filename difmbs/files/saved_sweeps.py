@@ -226,12 +226,12 @@ def sweep_arrays(result: SweepResult) -> dict[str, Any]:
 
 
 def sweep_from_arrays(arrays: Mapping[str, np.ndarray]) -> SweepResult:
-    parts: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    parts: dict[str, Any] = {part: {} for part in _PARTS}
     for key, x in arrays.items():
         part, colon, name = key.partition(":")
         if colon:
             parts[part][name] = x
-    numbers = {name: arrays[name] for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: arrays[name] for name in _NUMBERS}
     count = len(numbers["code"])
     rows = [*parts["samples"].values(), *parts["outputs"].values(), numbers["time"], numbers["rows"]]
     if any(len(x) != count for x in (*rows, *parts["derivatives"].values())):
@@ -242,9 +242,9 @@ def sweep_from_arrays(arrays: Mapping[str, np.ndarray]) -> SweepResult:
     for key, x in parts.pop("derivatives").items():
         name, _, by = key.rpartition(_BETWEEN)
         derivatives.setdefault(name, {})[by] = x
-    units = {name: str(unit) for name, unit in parts.pop("units").items()}
-    numbers |= dict(count=int(numbers["count"]), fingerprint=str(numbers["fingerprint"]))
-    return SweepResult(**parts, derivatives=derivatives, units=units, **numbers)
+    numbers["units"] = {name: str(unit) for name, unit in parts.pop("units").items()}
+    numbers |= dict(count=int(numbers["count"]), fingerprint=str(numbers["fingerprint"]), derivatives=derivatives)
+    return SweepResult(**parts, **numbers)
 
 
 def _checked_shares(where: str, share: Any) -> np.ndarray:

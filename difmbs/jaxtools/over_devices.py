@@ -23,7 +23,7 @@ def over_devices(mesh: Mesh, function: Callable[[Any, Any], Any], common: Any, r
     count = len(jax.tree.leaves(rows)[0])
     # The last row fills up what is missing to a whole number for each.
     filled = np.minimum(np.arange(-(-count // mesh.size) * mesh.size), count - 1)
-    specs = dict(in_specs=(PartitionSpec(), PartitionSpec(ROWS)), out_specs=PartitionSpec(ROWS))
+    specs: Any = dict(in_specs=(PartitionSpec(), PartitionSpec(ROWS)), out_specs=PartitionSpec(ROWS))
     spread = jax.shard_map(function, mesh=mesh, check_vma=False, **specs)
     parts = spread(common, jax.tree.map(lambda x: x[filled], rows))
     gathered = jax.lax.with_sharding_constraint(parts, NamedSharding(mesh, PartitionSpec()))

@@ -177,9 +177,9 @@ def _shapes(time_loop: Any, system: System, q: Coordinates, v: Velocities) -> tu
     summary = RunSummary(flag(outputs, switches) if events else None, count(), count(), count(), count(), number())
     happened = (count(steps), flag(steps, switches)) if events else (None, None)
     states = number(time_loop.stored(size).rows + 1, size)
-    spans = (number(steps), number(steps)) if time_loop.equal_steps else (number(steps + 1), None)
+    spans: Any = (number(steps), number(steps)) if time_loop.equal_steps else (number(steps + 1), None)
     which = count(), number(outputs), count(outputs), count(), count()
-    accepted = AcceptedSteps(*spans, states, *which, *happened)
+    accepted = AcceptedSteps(spans[0], spans[1], states, *which, *happened)
     visits = corrections_of(time_loop, system, shown).visits
     visited = VisitedStates(*(number(visits, *n) for n in ((), (q.size,), (v.size,), (unknowns,)))) if visits else None
     on = flag(outputs + 1, switches) if events else None

@@ -8,11 +8,13 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from typing import Any, TypeVar
 
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "NPROC": "1"}
-if parent_process() is None:
+_FRESH = "DIFMBS_FRESH_PROCESS"
+"""Set in processes that take as many threads as users' do."""
+if _FRESH not in os.environ:
     os.environ.update(ONE_THREAD | {key: os.environ[key] for key in ONE_THREAD if key in os.environ})
 
 import jax  # noqa: E402
@@ -50,10 +52,12 @@ def compile_time(function: Callable[..., Any], *arguments: Any) -> float:
 def in_fresh_process(function: Callable[..., R], *arguments: Any) -> R:
     """function(*arguments) in a new interpreter, as a user's would be; function and arguments must be picklable."""
     hidden = {key: os.environ.pop(key) for key in ONE_THREAD}
+    os.environ[_FRESH] = "1"
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             return pool.submit(function, *arguments).result()
     finally:
+        del os.environ[_FRESH]
         os.environ.update(hidden)
 
 
