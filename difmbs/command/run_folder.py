@@ -19,7 +19,7 @@ def read_results(run: str) -> Any:
         _ask_for_view(path)
     result = load_result(path / RESULT if path.is_dir() else path)
     if not isinstance(result, Result):
-        raise FileError(f"{path} holds a fit or a design, not a simulation.")
+        raise FileError(f"{path} holds a fit, a design or a sweep, not a simulation.")
     return result
 
 

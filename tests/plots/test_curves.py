@@ -7,6 +7,7 @@ import pytest
 
 import difmbs as mbs
 from difmbs.plots.curves import amplitudes
+from difmbs.plots.style import dots, style
 
 from ..zoo import fits, models
 
@@ -117,3 +118,15 @@ def test_what_cannot_be_plotted_is_said(solution):
         solution.plot("crank.rotation", ax=3)
     with pytest.raises(mbs.ParameterError, match="no output 'rotatoin'"):
         solution.plot("crank.rotatoin")
+
+
+@pytest.mark.parametrize("count", [1, 50, 3000])
+def test_dots_are_seen_in_pixels(count):
+    figure, axes = plt.subplots()
+    x = np.linspace(0.0, 1.0, count)
+    with style():
+        dots(axes, x, x**2, "#d1495b")
+    figure.canvas.draw()
+    picture = np.asarray(figure.canvas.buffer_rgba()).astype(int)
+    red = np.sum((picture[..., 0] - picture[..., 1]) > 60)
+    assert red > 5 * min(count, 300)
