@@ -44,6 +44,28 @@ def correlation(measured: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.sum(a * b) / sizes) if sizes > 0 else 0.0
 
 
+def correlations(measured: np.ndarray, predicted: np.ndarray, longest: int) -> dict[int, float]:
+    """`correlation` where measured comes late by so many samples, for all shifts up to the longest at once: sums of
+    products of shifted series are those of a Fourier transform."""
+    series = []
+    for x in (measured, predicted):
+        known = np.isfinite(x)
+        # Near to zero, so that differences of sums are not all rounding.
+        mean = np.sum(np.where(known, x, 0), axis=0) / np.maximum(np.sum(known, axis=0), 1)
+        near = np.where(known, x - mean, 0)
+        series.append([np.fft.rfft(y, 2 * len(x), axis=0) for y in (known.astype(float), near, near**2)])
+    shifts = np.arange(-longest, longest + 1)
+    sums = lambda i, j: np.fft.irfft(series[0][i] * np.conj(series[1][j]), 2 * len(measured), axis=0)[shifts]
+    count = np.maximum(np.round(sums(0, 0)), 1)
+    first, second = sums(1, 0), sums(0, 1)
+    together = np.sum(sums(1, 1) - first * second / count, axis=1)
+    spreads = [np.sum(sums(*of) - x**2 / count, axis=1) for of, x in (((2, 0), first), ((0, 2), second))]
+    rounding = [1e-12 * np.max(np.sum(sums(*of), axis=1)) for of in ((2, 0), (0, 2))]
+    varies = (spreads[0] > rounding[0]) & (spreads[1] > rounding[1])
+    sizes = np.sqrt(np.where(varies, spreads[0] * spreads[1], 1))
+    return dict(zip(shifts.tolist(), np.where(varies, together / sizes, 0).tolist(), strict=True))
+
+
 def lag(measured: np.ndarray, predicted: np.ndarray) -> int:
     """Number of samples by which what was measured comes late; 0 where a shift does not make the two alike."""
     longest = int(_LONGEST * len(measured))
@@ -51,8 +73,7 @@ def lag(measured: np.ndarray, predicted: np.ndarray) -> int:
         return 0
     # Of long series some samples first, and then what is around the best of them.
     every = -(-len(measured) // _ENOUGH)
-    thin = lambda late: _shifted(measured[::every], predicted[::every], late)
-    found = {late: thin(late) for late in range(-(longest // every), longest // every + 1)}
+    found = correlations(measured[::every], predicted[::every], longest // every)
     best = every * _nearest(found)
     if every > 1:
         near = {late: _shifted(measured, predicted, late) for late in range(best - every, best + every + 1)}

@@ -133,16 +133,17 @@ def of_start(found: Iterable[Row], setup: FitSetup) -> list[Hint]:
     for experiment in dict.fromkeys(row.experiment for row in found):
         mine = [row for row in found if row.experiment is experiment]
         about_inputs = _of_inputs(experiment, mine)
+        about_delays = [_of_delay(row, setup) for row in mine]
         # What is alike but for a shift in time rests at its start for another reason.
-        about_rest = [] if any(_of_delay(row, setup) for row in mine) else _of_rest(experiment, mine)
+        about_rest = [] if any(about_delays) else _of_rest(experiment, mine)
         hints += about_inputs or about_rest
-        for row in mine:
+        for row, about_delay in zip(mine, about_delays, strict=True):
             # Of several channels that are wrong by the same factor not each is: one question at a time.
             about_units = [] if about_inputs and len(mine) > 1 else list(_of_units(row, setup))
             if about_units or about_rest:
                 hints += about_units
             else:
-                hints += _of_offset(row, setup) or _of_sign(row, about_inputs) or _of_delay(row, setup)
+                hints += _of_offset(row, setup) or _of_sign(row, about_inputs) or about_delay
     return hints
 
 

@@ -313,8 +313,8 @@ def finished(
         residuals,
         held_out[0],
         history,
-        _by_experiment(setup.groups, setup.places, state.predictions, len(setup.experiments)),
-        _by_experiment(setup.held_out, setup.held_out_places, held_out[1], len(setup.validation)),
+        _by_experiment(setup.groups, setup.places, np.asarray(state.predictions), len(setup.experiments)),
+        _by_experiment(setup.held_out, setup.held_out_places, np.asarray(held_out[1]), len(setup.validation)),
         step_shifts(problem, state, setup.unknowns.names) if status == lm.WORDS[lm.CONVERGED] else {},
     )
 
@@ -327,7 +327,7 @@ def _by_experiment(
     programs = {member: group.program for group in groups for member in group.members}
     for place in places:
         known = programs[place.experiment].counts(place.channel, place.shape)
-        predicted = np.asarray(predictions[place.rows]).reshape(place.shape)
+        predicted = predictions[place.rows].reshape(place.shape)
         found[place.experiment][place.channel] = np.where(known, predicted, np.nan)
     return found
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..search import levenberg_marquardt as lm
@@ -16,12 +17,14 @@ def rows_of(
     groups: Sequence[ExperimentGroup], places: Sequence[SampleRange], predictions: Any
 ) -> Iterator[tuple[SampleRange, Any, Any, Any]]:
     """By experiment and channel: predictions, measured numbers and weights."""
-    members = {member: (group, row) for group in groups for row, member in enumerate(group.members)}
+    # At once, because JAX takes long for a row.
+    predictions = np.asarray(predictions)
+    numbers = [jax.tree.map(np.asarray, (group.measured, group.weights)) for group in groups]
+    members = {member: (g, row) for g, group in enumerate(groups) for row, member in enumerate(group.members)}
     for place in places:
-        group, row = members[place.experiment]
-        predicted = np.asarray(predictions[place.rows]).reshape(place.shape)
-        measured, weights = (np.asarray(x[place.channel][row]) for x in (group.measured, group.weights))
-        yield place, predicted, measured, weights
+        g, row = members[place.experiment]
+        measured, weights = (x[place.channel][row] for x in numbers[g])
+        yield place, predictions[place.rows].reshape(place.shape), measured, weights
 
 
 def estimated_noise(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from difmbs.identification.comparisons import lag
+from difmbs.identification.comparisons import correlation, correlations, lag
 
 
 @pytest.mark.parametrize("count", [1001, 9001])
@@ -20,3 +20,17 @@ def test_what_is_alike_already_or_not_at_all_has_no_shift():
     assert lag(np.sin(9 * t), np.sin(9 * t)) == 0
     assert lag(*noise) == 0
     assert lag(t[:3], t[:3]) == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_all_shifts_at_once_are_the_shifts_one_by_one(offset):
+    rng = np.random.default_rng(0)
+    measured, predicted = np.cumsum(rng.normal(size=(2, 90, 3)), axis=1) + offset
+    measured[rng.random(measured.shape) < 0.2] = np.nan
+    predicted[40:45, 1] = np.nan
+    found = correlations(measured, predicted, 22)
+    assert sorted(found) == list(range(-22, 23))
+    for late, alike in found.items():
+        pair = (measured[late:], predicted[: 90 - late]) if late >= 0 else (measured[:late], predicted[-late:])
+        assert alike == pytest.approx(correlation(*pair), abs=1e-9)
+    assert set(correlations(np.ones((20, 1)), predicted[:20, :1], 5).values()) == {0.0}
