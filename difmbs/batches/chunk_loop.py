@@ -1,8 +1,9 @@
 """The loop over chunks: hands them out, takes what comes back, and can be stopped."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any
 
 from ..core.errors import SimulationError, counted
@@ -12,7 +13,7 @@ from .workers import Workers, is_broken, is_lost
 _SECONDS = 0.5
 """About how long a worker is busy with what it is handed at once."""
 _LOSSES = 3
-"""Number of times that workers may be lost in a row, without a chunk in between."""
+"""Number of workers that a chunk may lose."""
 
 
 class ChunkLoop:
@@ -36,7 +37,8 @@ class ChunkLoop:
         self._left = list(numbers)[::-1]
         self._running: dict[Future[Any], Sequence[int]] = {}
         self._workers = Workers(executor)
-        self._losses, self._together = 0, 1
+        self._losses: Counter[int] = Counter()
+        self._together = 1
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> bool:
         """Whether all are done, or it was `stopped`.
@@ -50,6 +52,8 @@ class ChunkLoop:
                 whole = self._hand_out()
                 done, _ = wait(self._running, timeout=0.2, return_when=FIRST_COMPLETED)
                 lost = [error for error in map(self._taken, sorted(done, key=self._first_of)) if error]
+                if not whole and not lost:
+                    self._losses[self._left[-1]] += 1
                 if lost or not whole:
                     self._after_loss(not whole or any(map(is_broken, lost)))
             self._finish()
@@ -68,7 +72,8 @@ class ChunkLoop:
         while self._left and len(self._running) < ahead:
             # Fewer in the end, so that all workers are busy until then.
             together = max(1, min(self._together, len(self._left) // ahead))
-            numbers = self._left[: -together - 1 : -1]
+            # In order, because only the last one may be filled up.
+            numbers = sorted(self._left[-together:])
             try:
                 future = self._workers.submit(_timed, self._work, self._rows_of(numbers))
             except Exception as error:
@@ -84,30 +89,37 @@ class ChunkLoop:
 
     def _taken(self, future: Future[Any]) -> BaseException | None:
         """Takes what one has made, or says how its worker was lost."""
-        numbers, error = self._running.pop(future), future.exception()
+        numbers = self._running.pop(future)
+        error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             results, seconds = future.result()
             self._take(numbers, results)
-            self._losses = 0
             if seconds < _SECONDS / 2 and len(numbers) == self._together:
                 self._together = min(2 * self._together, self._most)
         elif is_lost(error):
             self._left.extend(reversed(numbers))
+            self._losses.update(numbers)
         else:
             raise error
         return error
 
     def _after_loss(self, broken: bool) -> None:
         """`broken`: all that the executor had is lost."""
-        self._losses += 1
+        # By itself, the one that it is because of is found.
+        self._together = 1
         if broken:
             wait(self._running)
             for future in list(self._running):
                 self._taken(future)
         missing = counted(len(self._left) + sum(map(len, self._running.values())), "chunk")
         said = f"a worker ended before its work; {missing} of it missing"
-        if self._losses > _LOSSES:
-            raise SimulationError(f"{said}, {self._losses} times in a row. Is there not enough memory?", "workers_lost")
+        worst, losses = max(self._losses.items(), key=lambda item: item[1], default=(0, 0))
+        if losses > _LOSSES:
+            raise SimulationError(
+                f"{said}. Chunk {worst} has lost {losses} workers. Is there not enough memory? A smaller chunk needs "
+                "less.",
+                "workers_lost",
+            )
         if broken and not self._workers.renewable:
             raise SimulationError(
                 f"{said}. Pass a function that makes the executor, so that another one is made where it breaks; what "

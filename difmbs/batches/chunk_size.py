@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from .workers import local_workers
+from .workers import local_devices, local_workers
 
 _SHARE = 0.5
 """Of an accelerator's memory, for one chunk."""
@@ -18,7 +18,7 @@ _MOST = 1 << 20
 def chunk_size(count: int, on_cpu: int, program: Callable[[Any], Any], row: Any) -> int:
     """`on_cpu`: as many as fit into a core's cache; elsewhere as many as fit into the device's memory. `row`: shapes of
     what `program` is given for one of them."""
-    device = jax.local_devices()[0]
+    device = local_devices()[0]
     if device.platform == "cpu":
         return min(on_cpu, count)
     return min(most_in(_SHARE * _memory_of(device), memory_of_each(program, row)), count)

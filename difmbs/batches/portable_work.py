@@ -17,7 +17,7 @@ class _Precision:
     """Single or double, and so in each process that gets it, before the arrays that come after it."""
 
     def __init__(self, double: bool):
-        if double != jax.config.read("jax_enable_x64"):
+        if double != _is_double():
             jax.config.update("jax_enable_x64", double)
         self._double = double
 
@@ -26,24 +26,30 @@ class _Precision:
 
 
 class PortableWork:
-    """`program`: from the rows of some chunks to numpy arrays; `key` stands for all of it, wherever it is made again
-    from bytes; None: it is like no other one."""
+    """`program`: from the rows of some chunks to numpy arrays. `token` stands for it, wherever it is made again from
+    bytes: it is like no other one, because nobody knows whether two functions are the same."""
 
-    def __init__(self, program: Callable[[Any], Any], key: str | None = None):
-        self._precision = _Precision(bool(jax.config.read("jax_enable_x64")))
-        self._program, self._key = program, key or secrets.token_hex(16)
+    def __init__(self, program: Callable[[Any], Any], token: str | None = None):
+        self._double = _is_double()
+        self._program, self._token = program, token or secrets.token_hex(16)
 
     def __reduce__(self) -> Any:
-        return _in_precision, (self._precision, self._program, self._key)
+        return _in_precision, (_Precision(self._double), self._program, self._token)
 
     def __call__(self, rows: Any) -> Any:
-        known = _known(self._key, self._program)
-        with known.compiling():
+        known = _known(self._token, self._program)
+        # Threads do not know what holds only where they were started.
+        precise = jax.enable_x64(self._double) if self._double != _is_double() else contextlib.nullcontext()
+        with precise, known.compiling():
             return known.program(rows)
 
 
-def _in_precision(_: _Precision, program: Callable[[Any], Any], key: str) -> PortableWork:
-    return PortableWork(program, key)
+def _is_double() -> bool:
+    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+
+def _in_precision(_: _Precision, program: Callable[[Any], Any], token: str) -> PortableWork:
+    return PortableWork(program, token)
 
 
 class _KnownProgram:
@@ -54,6 +60,7 @@ class _KnownProgram:
         self.program = program
         self._lock = threading.Lock()
         self._locks: dict[Any, threading.Lock] = {}
+        self._compiled: set[Any] = set()
 
     @contextlib.contextmanager
     def compiling(self) -> Iterator[None]:
@@ -61,23 +68,24 @@ class _KnownProgram:
         device = jax.config.jax_default_device  # type: ignore[attr-defined]
         with self._lock:
             lock = self._locks.setdefault(device, threading.Lock())
-        if lock is _COMPILED:
+        with contextlib.ExitStack() as stack:
+            if device not in self._compiled:
+                stack.enter_context(lock)
+            if device in self._compiled:
+                # It was, in the meantime.
+                stack.close()
             yield
-            return
-        with lock:
-            yield
-        self._locks[device] = _COMPILED
+            self._compiled.add(device)
 
 
-_COMPILED = threading.Lock()
 _KNOWN: OrderedDict[str, _KnownProgram] = OrderedDict()
 _LOCK = threading.Lock()
 
 
-def _known(key: str, program: Callable[[Any], Any]) -> _KnownProgram:
+def _known(token: str, program: Callable[[Any], Any]) -> _KnownProgram:
     with _LOCK:
-        known = _KNOWN.setdefault(key, _KnownProgram(program))
-        _KNOWN.move_to_end(key)
+        known = _KNOWN.setdefault(token, _KnownProgram(program))
+        _KNOWN.move_to_end(token)
         if len(_KNOWN) > _MOST_KNOWN:
             _KNOWN.popitem(last=False)
     return known

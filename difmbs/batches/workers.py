@@ -4,7 +4,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -25,8 +25,8 @@ def is_broken(error: BaseException) -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether a worker ended before its work: no fault of the work."""
-    return is_broken(error) or type(error).__name__ in _LOST
+    """Whether a worker ended before its work: no fault of the work. Ctrl-C in a terminal ends them, too."""
+    return is_broken(error) or isinstance(error, KeyboardInterrupt | CancelledError) or type(error).__name__ in _LOST
 
 
 class Workers:
@@ -91,7 +91,7 @@ class _Threads(ThreadPoolExecutor):
 
     def __init__(self) -> None:
         super().__init__(local_workers(), "difmbs-chunks", self._begin)
-        self._places = itertools.cycle(jax.local_devices())
+        self._places = itertools.cycle(local_devices())
         self._local = threading.local()
 
     def _begin(self) -> None:
@@ -105,9 +105,17 @@ class _Threads(ThreadPoolExecutor):
             return function(*arguments)
 
 
+def local_devices() -> list[Any]:
+    """The devices of this process, or the one that its user has chosen."""
+    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if isinstance(chosen, str):
+        return jax.local_devices(backend=chosen)
+    return jax.local_devices() if chosen is None else [chosen]
+
+
 def local_workers() -> int:
     """Number of chunks that this process makes at the same time."""
-    devices = jax.local_devices()
+    devices = local_devices()
     return max(len(devices), cores()) if devices[0].platform == "cpu" else len(devices)
 
 

@@ -117,7 +117,7 @@ def _counted(words: Any) -> Any:
 
 
 def _is_number(result: Any, name: str) -> bool:
-    return result[name].ndim == 1 and bool(result.arrived.any())
+    return result[name].ndim == 1 and bool(result.finite(name).any())
 
 
 def _statistics(result: Any, name: str) -> dict[str, Any]:
@@ -134,12 +134,13 @@ def _draw(result: Any, path: Path) -> None:
     from ..plots.style import new_figure, style
     from .figure_files import write_figure
 
-    names = [name for name, x in result.outputs.items() if x.ndim == 1 or x.shape[1:] == result.t.shape][:12]
+    drawn = {name: x.ndim == 1 + (name in result.over_time) for name, x in result.outputs.items()}
+    names = [name for name, one in drawn.items() if one and result.finite(name).any()][:12]
     with style():
         figure = new_figure(6.4, max(2.4 * len(names), 2.4))
         axes = figure.subplots(max(len(names), 1), 1, squeeze=False)[:, 0]
         draw: Callable[..., Any] = result.plot
-        for name, one in zip(names if result.arrived.any() else (), axes, strict=False):
+        for name, one in zip(names, axes, strict=False):
             draw(name, ax=one)
         write_figure(figure, str(path), True)
 

@@ -92,7 +92,7 @@ class FitBatches:
                 console.show(self._line(made, time.perf_counter() - begun))
 
         left = [n for n in self._chunks.numbers if not np.all(self.found.done[self._chunks.rows([n])])]
-        work = PortableWork(self._program, f"{self.of} {self.most} {self._chunks.size}")
+        work = PortableWork(self._program)
         rows_of = lambda numbers: self._chunks.filled(numbers, self._data)
         try:
             ChunkLoop(work, left, rows_of, take, most=_MOST_CHUNKS, executor=executor).run()

@@ -97,7 +97,12 @@ def identify(
 
 
 def _mesh(devices: Any) -> Any:
-    if not isinstance(devices, Sequence) or not devices or not all(isinstance(x, jax.Device) for x in devices):
+    if (
+        not isinstance(devices, Sequence)
+        or not devices
+        or not all(isinstance(x, jax.Device) for x in devices)
+        or len(set(devices)) < len(devices)
+    ):
         raise ParameterError(f"devices must be a list of devices such as jax.devices(), got {show(devices)}.")
     return mesh_of(devices)
 

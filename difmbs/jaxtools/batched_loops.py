@@ -27,7 +27,7 @@ def _any(axis_size: int, batched: list[bool], flag: Any) -> tuple[Any, bool]:
 
 
 class _Use(enum.Enum):
-    """What for a program is made."""
+    """What a program is made for."""
 
     alone = enum.auto()
     batch = enum.auto()

@@ -184,7 +184,7 @@ def all_outputs(solution: Solution) -> dict[str, np.ndarray]:
     return full
 
 
-def at_rows(solution: Solution, rows: np.ndarray) -> Solution:
+def at_rows(solution: Solution, rows: Any) -> Solution:
     """The solution with some of its outputs."""
     pick = lambda x: None if x is None else jax.tree.map(lambda y: y[rows], x)
     on, known = pick(solution.on), pick(solution.accelerations)

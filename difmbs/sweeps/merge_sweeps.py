@@ -12,12 +12,13 @@ from ..files.saved_sweeps import SweepResult
 from .sweep_folder import sweep_in
 
 
-def merge_sweeps(parts: Sequence[SweepResult | str | os.PathLike[str]]) -> SweepResult:
+def merge_sweeps(parts: Any) -> SweepResult:
     """One result of the parts of a sweep, which `sweep(part=(i, n))` made: results, their files, or their folders.
 
     The parts may come in any order. Runs of parts that are missing are missing in the result as well, see `rows`.
     """
-    if isinstance(parts, str) or not isinstance(parts, Sequence) or not parts:
+    listed = isinstance(parts, Sequence) and not isinstance(parts, str) and len(parts) > 0
+    if not listed or not all(isinstance(x, SweepResult | str | os.PathLike) for x in parts):
         raise ParameterError(f"merge_sweeps takes a list of results or of folders, got {show(parts)}.")
     results = [x if isinstance(x, SweepResult) else sweep_in(x) for x in parts]
     first = results[0]
@@ -39,6 +40,7 @@ def merge_sweeps(parts: Sequence[SweepResult | str | os.PathLike[str]]) -> Sweep
         t=first.t,
         code=join(lambda r: r.code),
         time=join(lambda r: r.time),
+        over_time=first.over_time,
         rows=rows[order],
         count=first.count,
         fingerprint=first.fingerprint,

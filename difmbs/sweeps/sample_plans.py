@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ParameterError
-from ..core.parameters import as_array, is_numbers, show
+from ..core.parameters import as_array, is_numbers, show, show_error
 from ..simulation.arguments import check_whole
 
 
@@ -48,13 +48,25 @@ def _drawn(where: str, distributions: Any, count: int, seed: Any, *, even: bool)
         places = LatinHypercube(len(quantiles), rng=int(seed)).random(count)
     else:
         places = np.random.default_rng(int(seed)).random((count, len(quantiles)))
-    return {name: np.asarray(f(x), float) for name, f, x in zip(distributions, quantiles, places.T, strict=True)}
+    return {n: _values(where, n, f, x) for n, f, x in zip(distributions, quantiles, places.T, strict=True)}
+
+
+def _values(where: str, name: str, quantile: Any, places: np.ndarray) -> np.ndarray:
+    try:
+        values = np.asarray(quantile(places), float)
+    except Exception as error:
+        raise ParameterError(f"{where}: the distribution of '{name}' fails: {show_error(error)}") from None
+    if values.shape != places.shape or not np.all(np.isfinite(values)):
+        raise ParameterError(f"{where}: the distribution of '{name}' does not give a finite number for each run.")
+    return values
 
 
 def _quantile(where: str, name: str, given: Any) -> Any:
     """From places between 0 and 1 to values."""
-    if callable(getattr(given, "ppf", None)):
-        return given.ppf
+    # The older and the newer kind of scipy's distributions.
+    for method in ("ppf", "icdf"):
+        if callable(getattr(given, method, None)):
+            return getattr(given, method)
     bounds = as_array(given)
     if not is_numbers(bounds) or bounds.shape != (2,) or not np.all(np.isfinite(bounds)) or not bounds[0] < bounds[1]:
         raise ParameterError(

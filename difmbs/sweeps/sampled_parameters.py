@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..core.errors import ParameterError
@@ -20,7 +21,10 @@ def by_dotted_names(samples: Any, prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in samples.items():
         name = f"{prefix}{key}"
-        found |= by_dotted_names(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+        more = by_dotted_names(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+        if twice := set(found) & set(more):
+            raise ParameterError(f"samples: '{min(twice)}' is given twice.")
+        found |= more
     return found
 
 
@@ -43,11 +47,9 @@ def sampled_values(samples: Mapping[str, Any], system: System) -> dict[Parameter
                 if (path, entry) in taken:
                     raise ParameterError(f"samples: '{name}' and '{taken[path, entry]}' are about the same number.")
                 taken[path, entry] = name
-            if array.shape[1:] not in ((), entries.shape):
-                raise ParameterError(
-                    f"samples: '{name}' needs one value for each run, or an array of shape {entries.shape}; got shape "
-                    f"{array.shape}."
-                )
+            if array.shape[1:] != entries.shape:
+                one = "one value" if entries.shape == () else f"an array of shape {entries.shape}"
+                raise ParameterError(f"samples: '{name}' needs {one} for each run; got shape {array.shape}.")
             if path not in found:
                 found[path] = np.repeat(known[path][None], len(array), axis=0)
             rows = array.reshape(len(array), -1)
@@ -61,6 +63,10 @@ def sampled_values(samples: Mapping[str, Any], system: System) -> dict[Parameter
 
 def _checked(name: str, value: Any) -> np.ndarray:
     array = as_array(value)
+    if isinstance(array, jax.core.Tracer):
+        raise ParameterError(
+            f"samples: '{name}' is traced by JAX. In jit, vmap and grad use simulate with jax.lax.map."
+        )
     if not is_numbers(array) or array.ndim == 0 or len(array) == 0:
         raise ParameterError(f"samples: '{name}' needs an array with a value for each run, got {show(value)}.")
     return np.asarray(array)

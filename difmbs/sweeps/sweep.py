@@ -53,7 +53,7 @@ def sweep(
     chunk: int | None = None,
     part: Any = (0, 1),
     executor: Any = None,
-    folder: str | os.PathLike[str] | None = None,
+    folder: Any = None,
     resume: bool = False,
     force: bool = False,
     max_memory: float | int = 2e9,
@@ -96,19 +96,19 @@ def sweep_plan(
     arrays = by_dotted_names(samples)
     values = sampled_values(arrays, system)
     times = output_times(saveat, t0, t1)
-    later = () if again is None else (LaterStage(_settings_of(again, system, settings), FAILED, True),)
+    later = () if again is None else (LaterStage(_settings_of(again, system, settings, (t0, t1)), FAILED, True),)
     first = settings
     if settings.dt is None and settings.max_steps > _FEW_STEPS:
         first = dataclasses.replace(settings, max_steps=_FEW_STEPS)
         later = (LaterStage(settings, (Status.max_steps.value,), False), *later)
-    task = SweepTask(system, named_outputs(outputs, system), _paths(derivatives, system), first, t0, t1, times)
+    task = SweepTask(system, named_outputs(outputs, system, arrays), _paths(derivatives, system), first, t0, t1, times)
     return SweepPlan(task, arrays, values, later)
 
 
 def run_sweep(
     run: SweepRun,
     executor: Any,
-    folder: str | os.PathLike[str] | None,
+    folder: Any,
     resume: bool,
     force: bool,
     progress: bool | None,
@@ -116,8 +116,12 @@ def run_sweep(
 ) -> SweepResult:
     """All of it, or what is made until it is stopped."""
     if folder is None:
+        if resume:
+            raise ParameterError("resume needs the folder that the sweep was begun with.")
         run.make(executor, None, progress, stopped)
         return run.result()
+    if not isinstance(folder, str | os.PathLike):
+        raise ParameterError(f"folder must be a path, got {show(folder)}.")
     kept = SweepFolder(folder, f"{run.of} {run.chunks.part}")
     goes_on = resume and kept.begun
     with output_folder(folder, force=force or goes_on):
@@ -141,7 +145,7 @@ def checked_part(part: Any) -> tuple[int, int]:
     return int(part[0]), int(part[1])
 
 
-def _settings_of(again: Any, system: System, first: RunSettings) -> RunSettings:
+def _settings_of(again: Any, system: System, first: RunSettings, span: tuple[float, float]) -> RunSettings:
     """The settings of runs that are made again."""
     known = first.arguments
     if not isinstance(again, Mapping) or not set(again) <= set(known):
@@ -149,7 +153,11 @@ def _settings_of(again: Any, system: System, first: RunSettings) -> RunSettings:
             f"again takes arguments of simulate such as dict(max_steps=10**6), of {', '.join(known)}; got "
             f"{show(again)}."
         )
-    settings = RunSettings.of(system, *{**known, **again}.values())
+    arguments = {**known, **again}
+    if first.dt is not None and arguments["dt"] == first.dt and arguments["solver"] is first.solver:
+        raise ParameterError("again needs another dt or solver: with fixed steps the runs would be the same again.")
+    *_, arguments["dt"] = check_times(*span, arguments["dt"])
+    settings = RunSettings.of(system, **arguments)
     check_solvable(system, settings.solver, settings.dt, settings.rtol, settings.atol, settings.max_steps)
     return settings
 

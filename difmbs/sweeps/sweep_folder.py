@@ -41,7 +41,7 @@ class SweepFolder:
         return (self.path / RESULT).exists() or bool(self._files())
 
     def add(self, numbers: Any, results: dict[str, np.ndarray]) -> None:
-        """More that is to be saved; saved it is every few seconds."""
+        """More that is to be saved; saved it is every second or so."""
         self._new.append((list(numbers), results))
         if time.monotonic() - self._saved > max(_PAUSE, _SHARE * self._cost):
             self.save()
@@ -64,7 +64,7 @@ class SweepFolder:
         """Those that are there: the chunks of each, and their results."""
         for path in self._files():
             rest, arrays = read_checkpoint(path, self._of, _WHAT)
-            self._count = int(path.stem.partition("-")[2]) + 1
+            self._count = max(self._count, int(path.stem.partition("-")[2]) + 1)
             yield rest["chunks"], {name: arrays[f"result{i}"] for i, name in enumerate(rest["names"])}
 
     def result(self, of: str, rows: np.ndarray) -> SweepResult | None:

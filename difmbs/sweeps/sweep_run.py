@@ -23,6 +23,7 @@ from .sweep_task import (
     SweepProgram,
     SweepTask,
     bytes_of,
+    code_of,
     derivative_name,
     most_chunks,
     row_shapes,
@@ -31,6 +32,8 @@ from .sweep_task import (
 
 _SIDE_BY_SIDE = 100
 """Runs that a core makes at once: more do not fit into its cache."""
+_FEWEST_CHUNKS = 16
+"""Of few runs the chunks are smaller, so that several cores have some."""
 
 
 class LaterStage(NamedTuple):
@@ -58,7 +61,8 @@ class SweepPlan:
 
     def chunk_size(self) -> int:
         """The one that suits the device."""
-        return chunk_size(self.count, _SIDE_BY_SIDE, self.task.run, row_shapes(self.values))
+        on_cpu = min(_SIDE_BY_SIDE, -(-self.count // _FEWEST_CHUNKS))
+        return chunk_size(self.count, on_cpu, self.task.run, row_shapes(self.values))
 
     def of(self, chunks: Chunks) -> str:
         """The fingerprint of the whole sweep, also where this is a part of it."""
@@ -70,6 +74,8 @@ class SweepPlan:
             (task.t0, task.t1, task.saveat),
             self.later,
             chunks.size,
+            sorted(self.samples),
+            [code_of(what) for _, what in task.outputs],
         )
         return fingerprint_of(task.system, [self.values[path] for path in sorted(self.values)], map(repr, words))
 
@@ -81,6 +87,12 @@ class SweepRun:
         self.plan, self.chunks = plan, chunks
         self.of = plan.of(chunks)
         self.rows = chunks.rows(chunks.numbers)
+        if not len(chunks.numbers):
+            first, count = chunks.part
+            raise ParameterError(
+                f"part = ({first}, {count}) is empty: there are {-(-chunks.count // chunks.size)} chunks of "
+                f"{chunks.size} runs. Pass a smaller chunk, in all parts."
+            )
         shapes = shapes_of(plan.task, plan.values)
         each = bytes_of(shapes)
         _check_memory(each * self.rows.size, max_memory, self.rows.size)
@@ -100,13 +112,14 @@ class SweepRun:
 
     def make(self, executor: Any, kept: SweepFolder | None, progress: bool | None, stopped: Callable[[], bool]) -> None:
         """All that are left, or those until it is stopped, by Ctrl-C or otherwise."""
-        self._make_left(executor, kept, progress, stopped)
-        if not self._left:
-            self.finished = self._make_again(executor, stopped)
+        whole = self._make_left(executor, kept, progress, stopped)
+        if whole and not self._left:
+            self.finished = self._make_again(executor, progress, stopped)
 
     def _make_left(
         self, executor: Any, kept: SweepFolder | None, progress: bool | None, stopped: Callable[[], bool]
-    ) -> None:
+    ) -> bool:
+        """Whether nobody stopped it."""
         shown = looked_at() if progress is None else progress
         begun = self.rows.size - self.chunks.rows(list(self._left)).size
         bar = progress_bar(self.rows.size, "runs", begun=begun) if shown else None
@@ -119,12 +132,12 @@ class SweepRun:
             if bar is not None:
                 bar.update(len(cut[STATUS]))
 
-        work = PortableWork(SweepProgram(self.plan.task, self._most), f"{self.of} {self._most}")
+        work = PortableWork(SweepProgram(self.plan.task, self._most))
         rows_of = lambda numbers: self.chunks.filled(numbers, dict(self.plan.values))
         try:
-            ChunkLoop(work, list(self._left), rows_of, take, most=self._most, executor=executor).run(stopped)
+            return ChunkLoop(work, list(self._left), rows_of, take, most=self._most, executor=executor).run(stopped)
         except KeyboardInterrupt:
-            pass
+            return False
         finally:
             if bar is not None:
                 bar.refresh()
@@ -132,7 +145,7 @@ class SweepRun:
             if kept is not None:
                 kept.save()
 
-    def _make_again(self, executor: Any, stopped: Callable[[], bool]) -> bool:
+    def _make_again(self, executor: Any, progress: bool | None, stopped: Callable[[], bool]) -> bool:
         """Runs that failed, as the later stages of the plan say; what fails again stays as it was. Whether all are
         made."""
         for stage in self.plan.later:
@@ -144,7 +157,7 @@ class SweepRun:
             # Each alone, but for very many.
             size = 1 if failed.size < self.chunks.size else self.chunks.size
             second = SweepRun(SweepPlan(task, {}, values, ()), Chunks(failed.size, size), np.inf)
-            second.make(executor, None, False, stopped)
+            second.make(executor, None, progress, stopped)
             if not second.finished:
                 return False
             better = np.isin(second.found[STATUS], ARRIVED) | (not stage.only_if_better)
@@ -166,6 +179,7 @@ class SweepRun:
             t=np.asarray(task.saveat),
             code=found[STATUS].astype(int),
             time=found[REACHED],
+            over_time=tuple(name for name, what in task.outputs if isinstance(what, str)),
             rows=self.rows,
             count=self.plan.count,
             fingerprint=self.of,

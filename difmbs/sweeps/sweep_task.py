@@ -17,10 +17,11 @@ from ..dynamics.output_units import of_output
 from ..dynamics.outputs import output_shape
 from ..files.saved_sweeps import ARRIVED
 from ..search.run_settings import RunSettings
-from ..simulation.solution import Solution
+from ..simulation.solution import Solution, at_rows
 from ..system.system import System
 
 STATUS, REACHED = "status", "time"
+_RESERVED, _DERIVATIVE = (STATUS, REACHED, "time reached", "run", "code"), "d "
 _MOST_BYTES = 5e7
 """Of what one call of the program is given and returns."""
 _MOST_CHUNKS = 256
@@ -56,8 +57,9 @@ class SweepTask(eqx.Module):
 
     def _outputs(self, system: System) -> tuple[dict[str, Any], dict[str, Any]]:
         solution = self.settings.simulate(system, t0=self.t0, t1=self.t1, saveat=self.saveat, throw=False)
+        ended = _until_the_end(solution) if system.structure.events else solution
         arrived = jnp.isin(solution.code, jnp.asarray(ARRIVED))
-        found = {name: _read(what, solution, arrived) for name, what in self.outputs}
+        found = {name: _read(what, solution, ended, arrived) for name, what in self.outputs}
         return found, {STATUS: solution.code, REACHED: solution.stats["time"]}
 
     def units(self) -> dict[str, str]:
@@ -82,7 +84,8 @@ class SweepProgram:
             path: np.concatenate([x, np.repeat(x[-1:], self.most - count, axis=0)]) for path, x in samples.items()
         }
         results = _chunk_by_chunk(self.task, filled, np.asarray(count))
-        return {name: np.asarray(x)[:count] for name, x in results.items()}
+        # Copied, so that the rest is given back.
+        return {name: np.array(np.asarray(x)[:count]) for name, x in results.items()}
 
 
 @eqx.filter_jit
@@ -121,10 +124,19 @@ def most_chunks(bytes_of_chunk: float | int) -> int:
 
 def derivative_name(output: str, path: ParameterPath) -> str:
     """Of the derivative of an output by a parameter, among results."""
-    return f"d {output} / d {'.'.join(path)}"
+    return f"{_DERIVATIVE}{output} / d {'.'.join(path)}"
 
 
-def named_outputs(outputs: Any, system: System) -> tuple[tuple[str, Any], ...]:
+def code_of(what: Any) -> str:
+    """What a function does, as far as that can be told: another one of the same name is another one."""
+    code = getattr(what, "__code__", None)
+    if code is None:
+        return repr(what)
+    cells = [cell.cell_contents for cell in what.__closure__ or ()]
+    return repr((code.co_code, code.co_names, code.co_consts, cells, what.__defaults__, what.__kwdefaults__))
+
+
+def named_outputs(outputs: Any, system: System, samples: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Outputs with names, from a dictionary or a list of them."""
     single = isinstance(outputs, str | AbstractQuantity) or callable(outputs)
     given = [outputs] if single else outputs
@@ -147,18 +159,25 @@ def named_outputs(outputs: Any, system: System) -> tuple[tuple[str, Any], ...]:
             check_quantity(f"outputs: '{name}'", what)
         if isinstance(what, AbstractQuantity):
             what.shape(system)
-        if name in (STATUS, REACHED) or names.count(name) > 1:
-            raise ParameterError(f"outputs: '{name}' is taken. Give another name with a dictionary.")
+        if name in (*_RESERVED, *samples) or names.count(name) > 1 or name.startswith(_DERIVATIVE):
+            raise ParameterError(f"outputs: the name '{name}' is taken. Give it another name.")
     return tuple(zip(names, whats, strict=True))
 
 
-def _read(what: Any, solution: Solution, arrived: Any) -> Any:
+def _until_the_end(solution: Solution) -> Solution:
+    """With the last output that was reached in place of those behind an event that has ended the run."""
+    reached = jnp.all(jnp.isfinite(solution.v), axis=1)
+    rows = jnp.minimum(jnp.arange(len(reached)), jnp.maximum(jnp.sum(reached) - 1, 0))
+    return at_rows(solution, rows)
+
+
+def _read(what: Any, solution: Solution, ended: Solution, arrived: Any) -> Any:
     """One of the outputs; NaN where the run failed, of what is kept over time only from there on."""
     if isinstance(what, str):
         return solution[what]
     if isinstance(what, AbstractQuantity):
         # Of a row of candidates the largest one is the number.
-        numbers = jnp.max(what.read(solution, joined=False), axis=1)
+        numbers = jnp.max(what.read(ended, joined=False), axis=1)
         value = numbers.reshape(() if what.joins == "all" else what.shape(solution.system))
     else:
         value = _called(what, solution)

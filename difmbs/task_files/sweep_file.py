@@ -38,6 +38,7 @@ _SWEEP = {
     "max_memory": fields.POSITIVE,
 }
 _DRAWN: Mapping[str, Callable[..., Any]] = {"random": random_samples, "latin_hypercube": latin_hypercube_samples}
+_OF_PLANS = {"count": tuple(_DRAWN), "seed": tuple(_DRAWN), "file": ("table",)}
 _UNIFORM, _NORMAL = ("lower", "upper"), ("mean", "deviation")
 _SAMPLE = dict.fromkeys(_UNIFORM + _NORMAL, fields.NUMBER)
 _VALUES = {"values": fields.LIST}
@@ -48,7 +49,7 @@ _MOST_MEMORY = 2e9
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SweepFile:
     """A sweep as a file describes it: `system`, `samples` and `outputs` are what `sweep` takes, `simulation` and
-    `search` its settings; `model`: the file of the model.
+    `options` its settings; `plan`: all of it, checked; `model`: the file of the model.
     """
 
     document: Document
@@ -128,6 +129,12 @@ def load_sweep(path: str | os.PathLike[str], *, allow_outside: bool = False) -> 
 def _samples(document: Document, options: Mapping[str, Any], allow_outside: bool) -> dict[str, np.ndarray]:
     parts = document.parts("sample")
     plan = options.get("plan", "table" if "file" in options else "random")
+    if plan not in (*_DRAWN, "grid", "table"):
+        known = "Known: random, latin_hypercube, grid, table."
+        raise FileError(f"{document.path}: [sweep]: there is no plan {show(plan)}. {known}")
+    for key, plans in _OF_PLANS.items():
+        if key in options and plan not in plans:
+            raise FileError(f"{document.path}: [sweep]: {key} is for plan = {' and '.join(map(repr, plans))}.")
     if plan == "table":
         if parts or "file" not in options:
             raise FileError(
@@ -140,8 +147,6 @@ def _samples(document: Document, options: Mapping[str, Any], allow_outside: bool
     if plan == "grid":
         return grid_samples({name: _of_part(document, name, table, _grid_values) for name, table in parts.items()})
     with said_of(f"{document.path}: [sweep]:"):
-        if plan not in _DRAWN:
-            raise ParameterError(f"there is no plan {show(plan)}. Known: random, latin_hypercube, grid, table.")
         for key in ("count", "seed"):
             if key not in options:
                 raise ParameterError(f"plan = '{plan}' needs {key}.")

@@ -124,7 +124,7 @@ def test_grids_tables_and_failed_runs(files):
     result = mbs.load_result("grid/sweep.npz")
     assert result["spring.damping"].tolist() == [4, 5, 6, 4, 5, 6]
     table = SWEEP.split("[sample")[0].replace('plan = "latin_hypercube"\ncount = 23\nseed = 1', 'file = "draws.csv"')
-    Path("table.toml").write_text(table + SWEEP[SWEEP.index("[[output]]") :] + "[again]\nmax_steps = 9\n")
+    Path("table.toml").write_text(table + SWEEP[SWEEP.index("[[output]]") :] + "[again]\ndt = 0.002\n")
     mbs.write_table("draws.csv", {"spring.stiffness": [400.0, 1e9], "spring.damping": [4.0, 4.0]})
     command("sweep", "table.toml", "--out", "table", "-q")
     np.testing.assert_array_equal(mbs.load_result("table/sweep.npz")["force"], result["force"][[0, 3]])
@@ -135,7 +135,7 @@ def test_grids_tables_and_failed_runs(files):
     [
         ("seed = 1\n", "", "plan = 'latin_hypercube' needs seed"),
         ('"latin_hypercube"', '"sobol"', "there is no plan 'sobol'"),
-        ('"latin_hypercube"', '"table"', "takes all samples from file"),
+        ('"latin_hypercube"', '"table"', "count is for plan = 'random'"),
         ("upper = 600\n", "", "sample 'spring.stiffness': needs lower and upper, or mean and deviation"),
         ("upper = 600", "upper = 300", "lower = 400 is not below upper = 300"),
         ("deviation = 0.5", "deviation = -1", "deviation must be > 0"),

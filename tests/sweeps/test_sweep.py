@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import jax
+import jax.numpy as jnp
 import matplotlib
 import numpy as np
 import pytest
@@ -135,6 +136,66 @@ def test_runs_of_many_steps_do_not_let_the_others_wait(system, samples, monkeypa
     assert set(result.status) == {"ok"}
     np.testing.assert_allclose(result["force"], expected["force"], rtol=1e-6)
     assert swept(system, stiff, max_steps=70, **options).failed.tolist() == [4, 9]
+
+
+def test_functions_of_one_name_are_not_taken_for_each_other(system, samples, tmp_path):
+    scaled = lambda factor: lambda solution: factor * solution["mass.position.z"][-1]
+    first, second = (swept(system, samples, {"z": scaled(k)}, folder=tmp_path / f"{k}") for k in (1.0, 10.0))
+    np.testing.assert_allclose(second["z"], 10 * first["z"], rtol=1e-14)
+    with pytest.raises(MismatchError):
+        swept(system, samples, {"z": scaled(3.0)}, folder=tmp_path / "1.0", resume=True)
+    with pytest.raises(MismatchError):
+        mbs.merge_sweeps([first, second])
+
+
+def test_events_that_end_runs():
+    model = mbs.Model(gravity=(0, 0, -9.81))
+    model.add("stone", mbs.MassPoint(1.0), position=(0, 0, 1.0))
+    model.add("floor", mbs.Event(lambda t, outputs: outputs["stone.position"][2], stop=True))
+    system = model.assemble()
+    heights = np.array([0.5, 1.0, 50.0])
+    samples = {"stone.position[2]": heights}
+    outputs = {
+        "end": mbs.Final("stone.position.z"),
+        "fall": mbs.Maximum("stone.velocity.z", weight=-1.0),
+        "mean": mbs.Mean("stone.position.z"),
+        "time": lambda solution: solution.stats["time"],
+    }
+    outputs["moment"] = outputs.pop("time")
+    times = np.linspace(0, 1, 1001)
+    result = mbs.sweep(system, samples, outputs, t1=1.0, saveat=times, progress=False)
+    assert result.status.tolist() == ["event", "event", "ok"]
+    fallen = np.minimum(np.sqrt(2 * heights / 9.81), 1.0)
+    np.testing.assert_allclose(result["moment"], fallen, rtol=1e-9)
+    last = np.floor(fallen * 1000 + 1e-9) / 1000
+    np.testing.assert_allclose(result["end"], heights - 9.81 * last**2 / 2, atol=1e-9)
+    np.testing.assert_allclose(result["fall"], 0.0, atol=1e-12)
+    np.testing.assert_allclose(result["mean"], heights - 9.81 * last**2 / 6, rtol=1e-5)
+    assert np.isfinite(result.mean("end"))
+    result.plot("end")
+
+
+def test_what_is_no_number_is_left_out_of_statistics(system, samples):
+    middle = swept(system, samples, {"z": mbs.Final("mass.position.z")}).quantile("z", 0.4)
+    root = lambda solution: jnp.sqrt(solution["mass.position.z"][-1] - middle)
+    result = swept(system, samples, {"root": root})
+    lacking = np.isnan(result["root"])
+    assert 0 < np.sum(lacking) < 23
+    assert result.mean("root") == pytest.approx(np.mean(result["root"][~lacking]))
+    assert f"root: no finite number in {np.sum(lacking)} runs that arrived, left out" in str(result)
+    result.plot("root", against="spring.stiffness")
+
+
+def test_single_precision_by_a_context(system, samples):
+    with jax.enable_x64(False):
+        single = mbs.Model(gravity=(0, 0, -9.81))
+        mass = single.add("mass", mbs.MassPoint(mass=2.0), position=(0, 0, 0.35))
+        spring = mbs.SpringDamper(reference_length=0.3, stiffness=500.0, damping=5.0)
+        single.add("spring", spring, between=(single.ground, mass))
+        with pytest.warns(UserWarning, match="single precision"):
+            result = swept(single.assemble(), samples)
+    assert result["force"].dtype == np.float32
+    np.testing.assert_allclose(result["force"], swept(system, samples)["force"], rtol=1e-4)
 
 
 # Parts, folders, stops
@@ -279,7 +340,7 @@ def test_a_broken_executor_that_cannot_be_made_anew_is_told(system, samples, tmp
 
 
 def test_workers_that_are_lost_again_and_again_are_told(system, samples):
-    with pytest.raises(mbs.SimulationError, match=r"times in a row\. Is there not enough memory"):
+    with pytest.raises(mbs.SimulationError, match=r"Chunk \d has lost 4 workers\. Is there not enough memory"):
         swept(system, samples, executor=lambda: Breaking(0))
 
 
@@ -401,7 +462,7 @@ def test_samples_are_drawn_from_what_they_say():
             {"spring.stiffness": np.ones(3), "spring.damping": np.ones(4)},
             "same number of values, got 3 .* and 4|, 4 for",
         ),
-        ({"spring.stiffness": np.ones((3, 2))}, "one value for each run"),
+        ({"spring.stiffness": np.ones((3, 2))}, "needs one value for each run"),
         ({"mass.mass": np.array([1.0, -2.0, np.nan])}, "'mass.mass' of run 1 = -2.0 .*1 of 3 runs"),
         ({"mass.position": np.zeros((3, 3)), "mass.position[1]": np.zeros(3)}, "about the same number"),
     ],
@@ -427,6 +488,13 @@ def test_samples_that_cannot_be(system, samples, said):
         (dict(executor=3), "executor must be an Executor"),
         (dict(executor=lambda: 3), "executor must make an Executor"),
         (dict(again=dict(saveat=3)), "again takes arguments"),
+        (dict(again=dict(rtol=1e-3)), "the runs would be the same again"),
+        (dict(again=dict(dt=-1.0)), "dt"),
+        (dict(resume=True), "resume needs the folder"),
+        (dict(folder=3), "folder must be a path"),
+        (dict(outputs={"run": end}), "'run' is taken"),
+        (dict(outputs={"spring.damping": end}), "'spring.damping' is taken"),
+        (dict(part=(9, 10)), "empty: there are 5 chunks of 5 runs"),
         (dict(max_memory=100.0), "max_memory is 1e-07 GB"),
     ],
 )
@@ -449,4 +517,4 @@ def test_wrong_distributions():
 
 def _result():
     none = np.zeros(0)
-    return mbs.SweepResult({}, {"y": none}, {}, {}, none, none.astype(int), none, none.astype(int), 0, "")
+    return mbs.SweepResult({}, {"y": none}, {}, {}, none, none.astype(int), none, none.astype(int), 0, (), "")
