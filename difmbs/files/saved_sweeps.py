@@ -163,9 +163,12 @@ class SweepResult:
 
     def to_pandas(self) -> Any:
         """A table with a row for each run: status, time reached, samples and outputs, a column for each number."""
-        import pandas as pd
-
-        return pd.DataFrame(self.columns() | {"status": self.status}, index=pd.Index(self.rows, name="run"))
+        try:
+            import pandas
+        except ImportError:
+            raise ParameterError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
+        index = pandas.Index(self.rows, name="run")
+        return pandas.DataFrame(self.columns() | {"status": self.status}, index=index)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Samples and outputs, a column for each number; outputs over time are left out."""

@@ -13,6 +13,7 @@ import scipy.stats
 
 import difmbs as mbs
 from difmbs.core.errors import MismatchError
+from difmbs.simulation.arguments import warn_of_single_precision
 from difmbs.sweeps import sweep_run
 
 from ..zoo import models
@@ -187,6 +188,7 @@ def test_what_is_no_number_is_left_out_of_statistics(system, samples):
 
 
 def test_single_precision_by_a_context(system, samples):
+    warn_of_single_precision.cache_clear()
     with jax.enable_x64(False):
         single = mbs.Model(gravity=(0, 0, -9.81))
         mass = single.add("mass", mbs.MassPoint(mass=2.0), position=(0, 0, 0.35))
@@ -400,10 +402,8 @@ def test_results_are_shown(system, samples):
     assert lines[-1] == "end: 3 numbers each"
     assert [line.split()[0] for line in lines[1:4]] == ["output", "lowest", "force"]
     assert "<svg" in result._repr_html_()
-    assert list(result.to_pandas().columns) == [
-        *("time reached", "spring.stiffness", "spring.damping", "lowest", "force"),
-        *("end[0]", "end[1]", "end[2]", "status"),
-    ]
+    names = ["time reached", "spring.stiffness", "spring.damping", "lowest", "force", "end[0]", "end[1]", "end[2]"]
+    assert list(result.columns()) == names
     axes = result.plot("force")
     assert axes.get_xlabel() == "force [N]"
     counts, *_ = axes.patches[0].get_data()
@@ -415,6 +415,13 @@ def test_results_are_shown(system, samples):
             with pytest.raises(mbs.ParameterError, match="plot"):
                 result.plot(*names)
     matplotlib.pyplot.close("all")
+
+
+def test_results_are_tables_of_pandas(system, samples):
+    pytest.importorskip("pandas")
+    table = swept(system, samples).to_pandas()
+    assert list(table.columns) == ["time reached", "spring.stiffness", "spring.damping", "lowest", "force", "status"]
+    assert table.index.name == "run"
 
 
 def test_sweeps_in_files(system, samples, tmp_path):
