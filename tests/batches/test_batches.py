@@ -2,7 +2,7 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -77,6 +77,30 @@ def test_work_is_begun_once_and_then_by_all():
     assert sorted(np.concatenate(taken)) == list(range(9))
     assert all(alone == 1 for alone, after in most if not after)
     assert max(count for count, _ in most) > 1
+
+
+def test_several_chunks_at_once_are_in_order_also_after_losses():
+    """The last one, which is filled up, is the last of those that are handed out together."""
+    chunks, rows, lost = Chunks(203, 5), np.arange(203.0), []
+    found, together = np.full(203, np.nan), []
+
+    def program(filled):
+        if len(lost) < 3:
+            lost.append(filled)
+            raise CancelledError
+        return filled**2
+
+    def take(numbers, results):
+        together.append(len(numbers))
+        found[chunks.rows(numbers)] = chunks.cut(numbers, results)
+
+    rows_of = lambda numbers: chunks.filled(numbers, rows)
+    with ThreadPoolExecutor(1) as pool:
+        # The last one among others, as where it comes back from a worker that was lost.
+        numbers = [*range(20), 40, *range(20, 40)]
+        assert ChunkLoop(PortableWork(program), numbers, rows_of, take, most=8, executor=pool).run()
+    assert max(together) == 8
+    np.testing.assert_array_equal(found, rows**2)
 
 
 def test_a_loop_stops_when_it_is_asked_to():

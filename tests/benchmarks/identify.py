@@ -1,6 +1,6 @@
-"""Fits against Exudyn with scipy's least squares, and many fits at once, one JSON line each.
+"""Fits against Exudyn with scipy's least squares, one JSON line each.
 
-`python tests/benchmarks/identify.py` measures all of it, `python tests/benchmarks/identify.py "10 masses" each` the
+`python tests/benchmarks/identify.py` measures all of it, `python tests/benchmarks/identify.py "10 masses" 50` the
 rows with one of these words in their names. Everything on one thread. A cold fit is a process of its own, from the
 start of the interpreter to its end; a warm one is repeated in a process that has made it once. The longer the record,
 the less does it matter that the first fit compiles its program.
@@ -201,39 +201,11 @@ def against_exudyn(row: str, n: int, seconds: int) -> None:
     report(f"{row}, evaluations", mine["evaluations"], "with derivatives", peer=peer["evaluations"])
 
 
-def many_at_once(row: str) -> None:
-    """400 fits of mass, stiffness and force of an oscillator, in one call and in a loop."""
-    from _timing import report
-
-    import difmbs as mbs
-
-    model = mbs.Model()
-    mass = model.add("mass", mbs.Mass1D(1.6), position=-0.08, velocity=1.0)
-    model.add("spring", mbs.SpringDamper(1.0, 4000.0, 8.0), between=(model.ground.at(-1, 0, 0), mass))
-    model.add("load", mbs.CoordinateLoad(80.0), on=mass.coordinate(0))
-    model.sense("u", lambda t, outputs: outputs["mass.position"][0])
-    system = model.assemble()
-    times, rng = np.linspace(0, 1, 501), np.random.default_rng(0)
-    clean = np.asarray(mbs.simulate(system, t1=1.0, dt=2e-3, saveat=times)["u"])
-    draw = lambda: {"u": clean + 1e-4 * rng.normal(size=501)}
-    channels = {"u": mbs.Channel(noise=1e-4)}
-    runs = [mbs.Experiment(times, draw(), channels, name=str(i)) for i in range(400)]
-    unknowns = {"mass.mass": mbs.Positive(3.0), "spring.stiffness": mbs.Positive(2e3), "load.load": mbs.Positive(40.0)}
-    together = lambda: mbs.identify_each(system, runs, unknowns, dt=2e-3)
-    in_turn = lambda: [mbs.identify(system, run, unknowns, dt=2e-3, progress=False) for run in runs]
-    fits, single = together(), mbs.identify(system, runs[0], unknowns, dt=2e-3, progress=False)
-    assert np.allclose(fits.numbers[0], single.numbers, rtol=1e-6)
-    all_at_once = min(_seconds(together) for _ in range(3))
-    one_by_one = _seconds(in_turn)
-    report(row, all_at_once, "s", ">= 10", peer=one_by_one, ratio=one_by_one / all_at_once)
-
-
 ROWS = {
     "20 unknowns of 10 masses, 2 s": lambda row: against_exudyn(row, 10, 2),
     "20 unknowns of 10 masses, 4 s": lambda row: against_exudyn(row, 10, 4),
     "20 unknowns of 10 masses, 10 s": lambda row: against_exudyn(row, 10, 10),
     "100 unknowns of 50 masses, 4 s": lambda row: against_exudyn(row, 50, 4),
-    "400 fits, each by itself": many_at_once,
 }
 
 if __name__ == "__main__":
