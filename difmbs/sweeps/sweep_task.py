@@ -132,8 +132,15 @@ def code_of(what: Any) -> str:
     code = getattr(what, "__code__", None)
     if code is None:
         return repr(what)
-    cells = [cell.cell_contents for cell in what.__closure__ or ()]
+    cells = [_contents(cell) for cell in what.__closure__ or ()]
     return repr((code.co_code, code.co_names, code.co_consts, cells, what.__defaults__, what.__kwdefaults__))
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the variable has no value yet
+        return None
 
 
 def named_outputs(outputs: Any, system: System, samples: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
